@@ -1,0 +1,1 @@
+"""Presets and the model manifest, as package data."""

@@ -1,0 +1,155 @@
+"""What can go wrong, by meaning. Each error names the thing and the cure, and knows its exit status.
+
+An error crosses from a worker to the caller as plain data (``to_wire``) and is the same class
+again on the other side (``from_wire``), so the command line and the Python door report alike.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any, ClassVar
+
+EXIT_OK = 0
+EXIT_INTERNAL = 1
+EXIT_USAGE = 2
+EXIT_INPUT = 3
+EXIT_REFUSED = 4
+EXIT_DEGRADED = 5
+EXIT_RESOURCES = 6
+EXIT_SIGINT = 130
+EXIT_SIGTERM = 143
+
+
+class MpflowError(Exception):
+    """Base of all errors of mpflow: ``what`` happened and the ``cure``, if one is known."""
+
+    exit_status: ClassVar[int] = EXIT_INTERNAL
+
+    def __init__(self, what: str, *, cure: str = "", facts: dict[str, Any] | None = None) -> None:
+        super().__init__(what, cure)
+        self.what = what
+        self.cure = cure
+        self.facts = dict(facts or {})
+        self.remote_traceback = ""
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.cure})" if self.cure else self.what
+
+
+class InternalError(MpflowError):
+    """A fault of mpflow itself, or an exception nobody expected."""
+
+
+class ContractError(InternalError):
+    """A stage broke the contract of mpflow.stage; the text names the stage."""
+
+
+class StageDied(InternalError):
+    """A worker's process ended while it was needed; facts: stage, worker, pid, exit_code, signal."""
+
+
+class PeerLost(InternalError):
+    """The process at the other end (the supervisor, or the caller) is gone."""
+
+
+class ConfigError(MpflowError):
+    """Wrong usage or configuration: an unknown option, key, preset, stage or encoder."""
+
+    exit_status = EXIT_USAGE
+
+
+class InputError(MpflowError):
+    """The input is missing, unreadable, or has no picture to work on."""
+
+    exit_status = EXIT_INPUT
+
+
+class OutputError(MpflowError):
+    """The output cannot be written where it was asked for."""
+
+    exit_status = EXIT_USAGE
+
+
+class Refused(MpflowError):
+    """Refused by policy."""
+
+    exit_status = EXIT_REFUSED
+
+
+class Degraded(MpflowError):
+    """Finished, but with frames degraded or skipped, under ``strict``."""
+
+    exit_status = EXIT_DEGRADED
+
+
+class ResourceError(MpflowError):
+    """Not enough disk, shared memory or memory."""
+
+    exit_status = EXIT_RESOURCES
+
+
+class ModelError(MpflowError):
+    """A model is missing, has the wrong hash, or does not fit its description."""
+
+    exit_status = EXIT_USAGE
+
+
+class Interrupted(MpflowError):
+    """Stopped by Ctrl-C; the output so far is playable under the partial name."""
+
+    exit_status = EXIT_SIGINT
+
+
+class Terminated(Interrupted):
+    """Stopped by SIGTERM; the output so far is playable under the partial name."""
+
+    exit_status = EXIT_SIGTERM
+
+
+_CLASSES: dict[str, type[MpflowError]] = {
+    cls.__name__: cls
+    for cls in (
+        MpflowError,
+        InternalError,
+        ContractError,
+        StageDied,
+        PeerLost,
+        ConfigError,
+        InputError,
+        OutputError,
+        Refused,
+        Degraded,
+        ResourceError,
+        ModelError,
+        Interrupted,
+        Terminated,
+    )
+}
+
+
+def to_wire(error: BaseException) -> dict[str, Any]:
+    """Turn any exception into plain data; one that is not an MpflowError becomes InternalError."""
+    text = "".join(traceback.format_exception(error))
+    if isinstance(error, MpflowError):
+        return {
+            "type": _wire_name(type(error)),
+            "what": error.what,
+            "cure": error.cure,
+            "facts": error.facts,
+            "traceback": error.remote_traceback or text,
+        }
+    what = f"{type(error).__name__}: {error}"
+    return {"type": "InternalError", "what": what, "cure": "", "facts": {}, "traceback": text}
+
+
+def from_wire(data: dict[str, Any]) -> MpflowError:
+    """Rebuild the error that ``to_wire`` packed, with its traceback as text."""
+    cls = _CLASSES.get(str(data.get("type")), InternalError)
+    error = cls(str(data.get("what")), cure=str(data.get("cure", "")), facts=data.get("facts"))
+    error.remote_traceback = str(data.get("traceback", ""))
+    return error
+
+
+def _wire_name(cls: type[MpflowError]) -> str:
+    """Name the nearest class the other side knows: a subclass from outside travels as its base."""
+    return next(base.__name__ for base in cls.__mro__ if base.__name__ in _CLASSES)

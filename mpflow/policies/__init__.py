@@ -1,0 +1,1 @@
+"""Policies: pure functions of a snapshot and a clock."""

@@ -1,0 +1,126 @@
+"""What is to be done, as frozen values: a pipeline, its stages, the jobs, and what an input is.
+
+These structs travel between processes as msgpack and are read from YAML, so each of them is
+strict: an unknown key is an error that names the key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+Overwrite = Literal["ask", "yes", "no"]
+Ratio = tuple[int, int]
+
+
+class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all specs: frozen and strict."""
+
+
+class StageSpec(Value):
+    """One stage of a pipeline: its name in tokens, the class behind it, options and workers.
+
+    ``target`` is ``package.module:Class``; ``options`` is checked against the class's own
+    ``Options`` when the configuration is resolved.
+    """
+
+    name: str
+    target: str
+    options: dict[str, Any] = {}
+    workers: int = 1
+
+
+class PipelineSpec(Value):
+    """A resolved preset: stages in order (a source first; a sink last, or the caller itself)."""
+
+    preset: str
+    stages: tuple[StageSpec, ...]
+    privacy: bool = False
+    slots: int = 0
+    memory: int = 0
+    offline: bool = False
+    strict: bool = False
+    log_level: str = "info"
+
+
+class JobSpec(Value):
+    """One input and where its output goes. ``partial`` is the output's name while it is made."""
+
+    id: str
+    input: str
+    output: str = ""
+    partial: str = ""
+    overwrite: bool = False
+
+
+class StreamInfo(Value):
+    """One stream of an input, as its container describes it."""
+
+    index: int
+    kind: str
+    codec: str
+    language: str = ""
+    title: str = ""
+    attached_picture: bool = False
+
+
+class VideoInfo(Value):
+    """The picture stream that is worked on.
+
+    ``pixel_format`` is what stands in the ring (a name of mpflow.frame.PIXEL_FORMATS);
+    ``source_format`` is what the decoder gives. ``rotation`` is in degrees, counter-clockwise, as
+    the display matrix says. ``matrix``, ``primaries``, ``transfer`` are ITU-T H.273 codes and
+    ``range`` is FFmpeg's (0 unknown, 1 limited, 2 full).
+    """
+
+    index: int
+    codec: str
+    width: int
+    height: int
+    pixel_format: str
+    source_format: str
+    time_base: Ratio
+    average_rate: Ratio | None = None
+    sample_aspect: Ratio | None = None
+    rotation: int = 0
+    matrix: int = 2
+    primaries: int = 2
+    transfer: int = 2
+    range: int = 0
+    start: int | None = None
+    frames: int | None = None
+
+
+class MediaInfo(Value):
+    """An input as probed: container, the picture stream, and every other stream."""
+
+    path: str
+    container: str
+    video: VideoInfo
+    streams: tuple[StreamInfo, ...] = ()
+    duration: float | None = None
+    size: int = 0
+    metadata: dict[str, str] = {}
+    chapters: int = 0
+
+
+class SourceSummary(Value):
+    """What the source read: frames given on, packets and frames it had to skip, frames expected."""
+
+    frames: int
+    damaged: int = 0
+    expected: int | None = None
+    stopped: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+class SinkSummary(Value):
+    """What the sink wrote: frames, bytes, the file, whether it is whole, and its warnings."""
+
+    frames: int
+    path: str = ""
+    size: int = 0
+    complete: bool = True
+    playable: bool = True
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Stages: one file each; they import the contract (mpflow.stage), never each other."""
