@@ -1,0 +1,144 @@
+"""Covering a face in place: where (weights), with what (covers), and laying one over the other.
+
+    weight 1 |======= face and margin =======|
+             |                               |\\  feather: lies outside, so nothing
+    weight 0 |                               | \\____ of the face is half covered
+
+Everything works on single planes and is measured in the face's own size, so a small face is
+hidden as well as a large one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from mpflow.convert import shrink
+from mpflow.picture import IntBox, PlaneFormat
+from mpflow.tokens import Box
+
+Plane = npt.NDArray[Any]
+Floats = npt.NDArray[np.float32]
+Shape = Literal["ellipse", "box"]
+
+# A blur is made on a grid of half its sigma and enlarged again: no step of the grid is seen,
+# and the cost does not grow with the sigma.
+_GRID_PER_SIGMA = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The form of a cover around a face's box.
+
+    ``margin`` is the share of a side that is added on each side; ``feather`` the share of the
+    radius so reached over which the cover fades.
+    """
+
+    shape: Shape = "ellipse"
+    margin: float = 0.25
+    feather: float = 0.1
+
+    def extent(self, face: Box) -> Box:
+        """The box that a cover touches: the face, its margin and the feather outside of it."""
+        x1, y1, x2, y2 = face
+        grow = (1 + 2 * self.margin) * (1 + self.feather) / 2
+        cx, cy = (x1 + x2) / 2, (y1 + y2) / 2
+        rx, ry = (x2 - x1) * grow, (y2 - y1) * grow
+        # Centres of pixels are whole numbers; as an edge a pixel's far side is one further.
+        return cx - rx, cy - ry, cx + rx + 1, cy + ry + 1
+
+    def weights(self, face: Box, region: IntBox, plane: PlaneFormat) -> Floats:
+        """How much of the cover each sample of ``region`` in a plane takes, 0..1.
+
+        A chroma sample takes the largest weight of the pixels it serves.
+        """
+        x1, y1, x2, y2 = face
+        grow = (1 + 2 * self.margin) / 2
+        outer = 1 + self.feather
+        across = _distance(region[0], region[2], (x1 + x2) / 2, (x2 - x1) * grow, plane.xshift)
+        down = _distance(region[1], region[3], (y1 + y2) / 2, (y2 - y1) * grow, plane.yshift)
+        if self.shape == "box":
+            return np.minimum.outer(_ramp(down, outer), _ramp(across, outer))
+        return _ramp(np.add.outer(down * down, across * across), outer * outer)
+
+
+def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -> Floats:
+    """Distance from the centre in radii, the smallest of each block that shares a sample."""
+    distance = np.abs(np.arange(start, stop, dtype=np.float32) - np.float32(centre))
+    if shift:
+        distance = np.append(distance, distance[-1:]) if len(distance) % 2 else distance
+        distance = distance.reshape(-1, 2).min(axis=1)
+    scaled: Floats = distance / np.float32(max(radius, 0.5))
+    return scaled
+
+
+def _ramp(distance: Floats, outer: float) -> Floats:
+    """1 up to a distance of 1, falling to 0 at ``outer``."""
+    if outer <= 1:
+        return (distance <= 1).astype(np.float32)
+    slope = np.float32(-1 / (outer - 1))
+    ramp = distance * slope
+    ramp -= slope * np.float32(outer)
+    return np.clip(ramp, 0, 1, out=ramp)
+
+
+def mosaic(plane: Plane, cell: tuple[float, float]) -> Plane:
+    """Means over cells of about ``cell`` samples (width, height)."""
+    height, width = plane.shape[:2]
+    grid = max(1, round(width / cell[0])), max(1, round(height / cell[1]))
+    return _resize(_means(plane, grid), (width, height), cv2.INTER_NEAREST)
+
+
+def blur(plane: Plane, sigma: tuple[float, float]) -> Plane:
+    """A Gaussian of ``sigma`` samples (x, y)."""
+    height, width = plane.shape[:2]
+    grid = tuple(
+        min(side, math.ceil(side * _GRID_PER_SIGMA / max(each, _GRID_PER_SIGMA)))
+        for side, each in zip((width, height), sigma, strict=True)
+    )
+    small = _means(plane, (grid[0], grid[1]))
+    soft = cv2.GaussianBlur(
+        small,
+        (0, 0),
+        sigmaX=max(0.1, sigma[0] * grid[0] / width),
+        sigmaY=max(0.1, sigma[1] * grid[1] / height),
+        borderType=cv2.BORDER_REPLICATE,
+    )
+    return _resize(soft, (width, height), cv2.INTER_LINEAR)
+
+
+def solid(plane: Plane, values: tuple[int, ...]) -> Plane:
+    """One value per channel everywhere."""
+    cover = np.empty_like(plane)
+    cover[:] = values if plane.ndim == 3 else values[0]
+    return cover
+
+
+def blend(target: Plane, cover: Plane, weight: Floats) -> None:
+    """Lay ``cover`` over ``target`` in place: exactly it where the weight is 1, nothing at 0."""
+    spread = weight if target.ndim == 2 else cv2.merge([weight] * target.shape[2])
+    change = cv2.subtract(cover, target, dtype=cv2.CV_32F)
+    cv2.multiply(change, spread, dst=change)
+    depth = cv2.CV_8U if target.dtype == np.uint8 else cv2.CV_16U
+    target[...] = cv2.add(target, change, dtype=depth)
+
+
+def _means(plane: Plane, grid: tuple[int, int]) -> Plane:
+    """Reduce to a grid by true means; halved first, which is the fast way."""
+    height, width = plane.shape[:2]
+    step = 1
+    while width // (2 * step) >= 4 * grid[0] and height // (2 * step) >= 4 * grid[1]:
+        step *= 2
+    if step > 1:
+        plane = shrink(plane, (width // step, height // step))
+    return _resize(plane, grid, cv2.INTER_AREA)
+
+
+def _resize(plane: Plane, size: tuple[int, int], how: int) -> Plane:
+    result: Plane = cv2.resize(plane, size, interpolation=how)
+    return result
