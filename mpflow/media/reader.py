@@ -1,0 +1,228 @@
+"""Reading an input's pictures in presentation order, whatever state the file is in.
+
+    demux -> bridge jumps -> decode -> conform to one geometry -> time stamp -> av.VideoFrame
+
+A packet that cannot be decoded is counted and skipped; so is a stretch of the file that cannot be
+demuxed. What went wrong is told once each, in sentences, and in the counters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import cast
+
+import av
+from av import Packet, VideoFrame
+from av.codec.context import ThreadType
+from av.stream import Stream
+from av.video.stream import VideoStream
+
+from mpflow.errors import InputError
+from mpflow.media.pixels import Conform
+from mpflow.media.source import is_url, open_input, shown
+from mpflow.media.timeline import Continuity, Stamps, usual_step
+from mpflow.spec import MediaInfo, SourceSummary
+
+# How often demuxing is taken up again after an error before the rest of the file is given up.
+_RESUMES = 100
+# How much earlier than promised a file may end before it counts as cut off.
+_SLACK_S = 1.0
+
+
+class VideoReader:
+    """Iterates over the pictures of one input.
+
+    Every picture has the size and format that ``media.video`` names, and a ``pts`` in its time
+    base that is later than the one before. ``warn`` is told each oddity once.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        media: MediaInfo,
+        *,
+        threads: int = 0,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.frames = 0
+        self.packets = 0
+        self.bad_packets = 0
+        self.corrupt_frames = 0
+        self.warnings: list[str] = []
+        self._path = path
+        self._media = media
+        self._warn = warn
+        self._container = open_input(path)
+        self._stream = cast(VideoStream, self._container.streams[media.video.index])
+        self._context = self._stream.codec_context
+        self._context.thread_type = ThreadType.AUTO
+        self._context.thread_count = threads
+        self._conform = Conform(media.video)
+        self._continuity = Continuity()
+        rate = media.video.average_rate
+        time_base = Fraction(*media.video.time_base)
+        self._stamps = Stamps(usual_step(time_base, Fraction(*rate) if rate else None))
+        self._ends: dict[int, float] = {}
+        self._broken_stretches = 0
+        self._exhausted = False
+
+    @property
+    def damaged(self) -> int:
+        """Packets and pictures that were lost or came out damaged."""
+        seen = self.bad_packets + self.corrupt_frames
+        if seen and self._exhausted and self._media.video.codec != "vp8":
+            return max(seen, self.packets - self.frames)
+        return seen + self._broken_stretches
+
+    def __iter__(self) -> Iterator[VideoFrame]:
+        self._say_conversion()
+        for packet in chain(self._packets(), (None,)):
+            for picture in self._decode(packet):
+                yield self._finish(picture)
+        self._exhausted = True
+        self._look_back()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._container.close()
+
+    def summary(self) -> SourceSummary:
+        """What was read so far."""
+        return SourceSummary(
+            frames=self.frames,
+            damaged=self.damaged,
+            expected=self.expected,
+            warnings=tuple(self.warnings),
+        )
+
+    @property
+    def expected(self) -> int | None:
+        """Frames the file should have: by its index, by its duration if it ends early."""
+        video = self._media.video
+        if video.frames is not None:
+            return video.frames
+        if self._missing_seconds() > _SLACK_S and video.average_rate:
+            start = (video.start or 0) * Fraction(*video.time_base)
+            return round((self._promised() - float(start)) * float(Fraction(*video.average_rate)))
+        return self.packets if self._exhausted and self.damaged else None
+
+    def _packets(self) -> Iterator[Packet[VideoStream]]:
+        """The video's packets, with their stamps settled.
+
+        All streams are read, so that a video track that ends before the sound does is not taken
+        for a file that was cut off.
+        """
+        for _ in range(_RESUMES):
+            try:
+                for packet in self._container.demux():
+                    self._note_end(packet)
+                    if packet.size and packet.stream_index == self._stream.index:
+                        self.packets += not packet.is_discard
+                        yield from self._continuity.feed(cast("Packet[VideoStream]", packet))
+                break
+            except av.InvalidDataError:
+                self._broken_stretches += 1
+            except av.FFmpegError as error:
+                self._broken_stretches += 1
+                self._say(f"reading {shown(self._path)!r} stopped early: {error.strerror}")
+                break
+        yield from self._continuity.flush()
+
+    def _decode(self, packet: Packet[VideoStream] | None) -> list[VideoFrame]:
+        """Decode one packet; None drains the decoder."""
+        try:
+            return self._context.decode(packet)
+        except av.FFmpegError:
+            self.bad_packets += 1
+            return []
+
+    def _finish(self, picture: VideoFrame) -> VideoFrame:
+        """Count the picture, bring it to the run's geometry, and stamp it."""
+        self.frames += 1
+        self.corrupt_frames += picture.is_corrupt
+        pts = picture.pts if picture.pts is not None else picture.dts
+        duration = picture.duration
+        if not self._conform.fits(picture):
+            self._say_change(picture)
+            picture = self._conform(picture)
+        moved = self._stamps.moved
+        picture.pts = self._stamps.next(pts, duration)
+        picture.duration = duration if duration > 0 else self._stamps.step
+        if self._stamps.moved > moved:
+            self._say("some frames had time stamps out of order; they were moved forward")
+        return picture
+
+    def _note_end(self, packet: Packet[Stream]) -> None:
+        stamp = packet.pts if packet.pts is not None else packet.dts
+        if stamp is not None and packet.size:
+            end = float((stamp + (packet.duration or 0)) * packet.time_base)
+            index = packet.stream_index
+            self._ends[index] = max(end, self._ends.get(index, end))
+
+    def _promised(self) -> float:
+        """When the file says it ends, in seconds on the clock of its time stamps."""
+        start = self._container.start_time or 0
+        return (self._media.duration or 0.0) + start / 1e6
+
+    def _missing_seconds(self) -> float:
+        """How much earlier than promised the last packet of any stream ended."""
+        if not self._exhausted or not self._ends or not self._media.duration:
+            return 0.0
+        return self._promised() - max(self._ends.values())
+
+    def _look_back(self) -> None:
+        """Say what only the end of the file tells: whether it was cut off."""
+        name, expected = shown(self._path), self.expected
+        short = expected is not None and self.frames < expected
+        if self._missing_seconds() > _SLACK_S or (short and not self.damaged):
+            self._say(f"{name!r} ends early: {self.frames} of {expected} frames could be read")
+        elif self._ends_inside_a_packet():
+            self._say(f"{name!r} ends inside a packet: it was cut off, {self.frames} frames read")
+        if self.damaged:
+            counts = f"{self.damaged} damaged packets or frames"
+            self._say(f"{name!r} is damaged: {counts}, {self.frames} frames read")
+        if self._continuity.jumps:
+            self._say(f"{name!r} has time stamps that jump back; the parts were joined")
+
+    def _ends_inside_a_packet(self) -> bool:
+        """Whether a transport stream, whose packets are 188 bytes, has a part of one at its end."""
+        if self._media.container != "mpegts" or is_url(self._path):
+            return False
+        size = Path(self._path).stat().st_size
+        return all(size % unit for unit in (188, 192, 204))
+
+    def _say_conversion(self) -> None:
+        video = self._media.video
+        if video.pixel_format != video.source_format:
+            self._say(
+                f"pictures are converted from {video.source_format} to {video.pixel_format},"
+                " so untouched frames are not bit-exact"
+            )
+
+    def _say_change(self, picture: VideoFrame) -> None:
+        video = self._media.video
+        if picture.format.name == video.source_format and (picture.width, picture.height) == (
+            video.width,
+            video.height,
+        ):
+            return
+        self._say(
+            f"the picture changes to {picture.width}x{picture.height} {picture.format.name}"
+            f" on the way; it is brought to {video.width}x{video.height} {video.pixel_format}"
+        )
+
+    def _say(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self._warn(text)
+
+
+def require_same(path: str, media: MediaInfo) -> None:
+    """Raise InputError when a file is no longer the one that was probed."""
+    if not is_url(path) and media.size and Path(path).stat().st_size != media.size:
+        raise InputError(
+            f"{path!r} changed while it was being read", cure="wait until it is written whole"
+        )

@@ -1,0 +1,40 @@
+"""What is left of an output after a crash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import av
+from av.container import InputContainer
+
+from mpflow.errors import InputError
+from mpflow.media.probe import first_picture, picture_stream
+from mpflow.media.source import open_input
+
+
+def playable(path: str | Path) -> int:
+    """Frames that can be read from a partial file; 0 when it cannot be played at all.
+
+    Packets are counted by demuxing, and the first picture is decoded as a proof.
+    """
+    name = str(path)
+    try:
+        with open_input(name) as container:
+            stream = picture_stream(container, name)
+            index = stream.index  # read while the container is open: it owns the stream
+            first_picture(container, stream, name)
+        with open_input(name) as container:
+            return _count(container, index)
+    except InputError:
+        return 0
+
+
+def _count(container: InputContainer, index: int) -> int:
+    """Whole packets of a stream up to the first place that cannot be demuxed."""
+    count = 0
+    try:
+        for packet in container.demux(container.streams[index]):
+            count += bool(packet.size) and not packet.is_corrupt
+    except av.FFmpegError:
+        return count
+    return count

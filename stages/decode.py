@@ -1,0 +1,76 @@
+"""The source: reads a video file through FFmpeg and gives its pictures in presentation order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import ClassVar
+
+from av import VideoFrame
+
+from mpflow.frame import Frame
+from mpflow.media.pixels import copy_planes
+from mpflow.media.probe import probe
+from mpflow.media.reader import VideoReader, require_same
+from mpflow.spec import JobSpec, MediaInfo, SourceSummary
+from mpflow.stage import Job, Options, Picture, Source
+
+
+class DecodeOptions(Options, frozen=True):
+    """``threads`` of the decoder; 0 takes what the pipeline allows this worker."""
+
+    threads: int = 0
+
+
+class Decode(Source[DecodeOptions]):
+    """Decodes on the CPU. Damaged packets are skipped and counted."""
+
+    Options: ClassVar[type[Options]] = DecodeOptions
+    _reader: VideoReader | None = None
+    _time_base: tuple[int, int] = (1, 1)
+
+    def probe(self, job: JobSpec) -> MediaInfo:
+        """Look at the input; raises InputError."""
+        return probe(job.input)
+
+    def begin(self, job: Job) -> None:
+        """Open the input."""
+        self.close()
+        require_same(job.spec.input, job.media)
+        self._time_base = job.media.video.time_base
+        self._reader = VideoReader(
+            job.spec.input,
+            job.media,
+            threads=self.options.threads or self.context.threads,
+            warn=self.context.warn,
+        )
+        self.context.report("decoder", job.media.video.codec)
+
+    def pictures(self) -> Iterator[Picture]:
+        """Every picture, in presentation order, each with its own time stamp."""
+        if self._reader is None:
+            return
+        for picture in self._reader:
+            yield Picture(
+                pts=picture.pts,
+                time_base=self._time_base,
+                duration=picture.duration,
+                key=picture.key_frame,
+                fill=partial(_fill, picture),
+            )
+
+    def end(self) -> SourceSummary:
+        """Close the input and say what was read."""
+        summary = self._reader.summary() if self._reader else SourceSummary(frames=0)
+        self.close()
+        return summary
+
+    def close(self) -> None:
+        """Close the input if it is open."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+def _fill(picture: VideoFrame, frame: Frame) -> None:
+    copy_planes(picture, frame.fill_planes())
