@@ -66,10 +66,12 @@ def open_session(
         wanted, fallback = _for_device(device, available, number)
     session, failure = _open(runtime, path, wanted, threads)
     used = tuple(session.get_providers())
-    if wanted[0][0] not in used:
-        fallback = f"{wanted[0][0]} could not be started{failure}, so {used[0]} is used"
+    lost = next((name for name, _ in wanted if name not in used), None)
+    if lost is not None:
+        what = f"{lost} could not be started{failure}"
         if providers or device != "auto":
-            raise ModelError(fallback.partition(", so ")[0], cure=_GPU_CURE)
+            raise ModelError(what, cure=_GPU_CURE)
+        fallback = f"{what}, so {used[0]} is used"
     if fallback and warn is not None:
         warn(fallback)
     runs_on = f"cuda:{number}" if used[0] in _ON_GPU else "cpu"
@@ -158,25 +160,28 @@ def _open(
     """Make the session; also, after a provider that could not be started, its reason.
 
     onnxruntime drops a GPU provider whose libraries are missing and goes on without it, or
-    raises, depending on what failed. Both come out the same here.
+    raises, depending on what failed. Both come out the same here. Its own fall-back is switched
+    off: it prints, and may move a running session to the CPU without a word to us.
     """
     settings = _settings(runtime, threads)
     names = [name for name, _ in wanted]
     options = [dict(values) for _, values in wanted]
     said = _preload_gpu_libraries(runtime) if _ON_GPU & {*names} else ""
     try:
-        return runtime.InferenceSession(
-            str(path), settings, providers=names, provider_options=options
-        ), said
+        session = runtime.InferenceSession(
+            str(path), settings, providers=names, provider_options=options, enable_fallback=0
+        )
     except Exception as error:
-        reason = str(error)
-        if names[0] not in _ON_GPU or len(names) == 1:
-            raise _unusable(path, reason) from error
-    try:
-        session = runtime.InferenceSession(str(path), settings, providers=[CPU])
-    except Exception as error:  # then it was the file and not the GPU
-        raise _unusable(path, str(error)) from error
-    return session, f" ({_first_line(reason)})"
+        if not _ON_GPU & {*names}:
+            raise _unusable(path, error) from error
+        said = f" ({_first_line(str(error))})"
+    else:
+        return session, said
+    try:  # was it the GPU or the file?
+        session = runtime.InferenceSession(str(path), settings, providers=[CPU], enable_fallback=0)
+    except Exception as error:
+        raise _unusable(path, error) from error
+    return session, said
 
 
 def _settings(runtime: ModuleType, threads: int) -> Any:
@@ -211,11 +216,11 @@ def _preload_gpu_libraries(runtime: ModuleType) -> str:
     return f" ({_first_line(words.getvalue())})" if words.getvalue().strip() else ""
 
 
-def _unusable(path: Path, reason: str) -> ModelError:
+def _unusable(path: Path, error: Exception) -> ModelError:
     if not path.is_file():
         return ModelError(f"there is no model file {path}")
     return ModelError(
-        f"onnxruntime cannot load {path.name}: {_first_line(reason)}",
+        f"onnxruntime cannot load {path.name}: {_first_line(str(error))}",
         cure="is it an ONNX file, and is onnxruntime new enough for it?",
         facts={"path": str(path)},
     )
