@@ -37,8 +37,8 @@ def to_bgr(
     luma, *chroma = planes
     matrix = _from_stored(pixel_format, colour)
     if pixel_format.gray:
-        gray = cv2.convertScaleAbs(luma, alpha=matrix[0, 0], beta=_black(matrix, colour))
-        return _bytes(cv2.merge([gray, gray, gray]))
+        gray = luma * np.float32(matrix[0, 0]) + np.float32(_black(matrix, colour))
+        return _bytes(cv2.merge([np.rint(gray).clip(0, 255)] * 3))
     xs, ys = pixel_format.chroma_shift
     spread = [_spread(plane, xs, ys)[:height, :width] for plane in _separate(chroma)]
     stored = cv2.merge([luma, *spread])
@@ -89,7 +89,7 @@ def to_blob(
     """
     rows, columns = map(int, out.shape[1:])
     height, width = planes[0].shape
-    scale = min(columns / width, rows / height)
+    scale: float = min(columns / width, rows / height)
     size = max(1, round(width * scale)), max(1, round(height * scale))
     filled = out[:, : size[1], : size[0]]
     matrix = _from_stored(pixel_format, colour)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from dataclasses import fields
 from typing import Any
 
 import msgpack
@@ -25,7 +26,11 @@ MAX_BYTES = 16384
 _HEADER = struct.Struct("<3sBII")
 _STATES = {state.value: state for state in FrameState}
 _MODES = {mode.value: mode for mode in Mode}
-_FIELDS = 20
+_NAMES = [each.name for each in fields(Token)]
+_FIELDS = len(_NAMES)
+_STATE, _MODE, _FACES, _STAMPS, _CHANGES = (
+    _NAMES.index(name) for name in ("state", "mode", "faces", "stamps", "changes")
+)
 
 
 class WireError(InternalError):
@@ -139,15 +144,10 @@ def _to_array(token: Token) -> tuple[Any, ...]:
 def _from_array(array: tuple[Any, ...]) -> Token:
     if len(array) != _FIELDS:
         raise ValueError(f"{len(array)} fields instead of {_FIELDS}")
-    faces, fields, stamps, changes = array[16:]
-    return Token(
-        *array[:9],
-        _STATES[array[9]],
-        *array[10:14],
-        mode=_MODES[array[14]],
-        degradations=array[15],
-        faces=tuple([Face(*face) for face in faces]),
-        fields=fields,
-        stamps=tuple([Stamp(*stamp) for stamp in stamps]),
-        changes=tuple([Change(*change) for change in changes]),
-    )
+    values = list(array)
+    values[_STATE] = _STATES[array[_STATE]]
+    values[_MODE] = _MODES[array[_MODE]]
+    values[_FACES] = tuple([Face(*face) for face in array[_FACES]])
+    values[_STAMPS] = tuple([Stamp(*stamp) for stamp in array[_STAMPS]])
+    values[_CHANGES] = tuple([Change(*change) for change in array[_CHANGES]])
+    return Token(*values)
