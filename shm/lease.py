@@ -1,0 +1,152 @@
+"""A lease: the right to one slot, ended exactly once, together with every view made from it.
+
+Numpy arrays cannot be revoked, but they can be counted: all arrays of a lease are made from one
+ctypes array over the slot, each array (and each dlpack export of one) keeps that object alive,
+and so a weak reference to it says exactly whether any pixel view survives.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mpflow.shm.errors import LeaseEnded, ViewOutside
+from mpflow.shm.word import (
+    ALONE,
+    BANK_SHIFT,
+    EPOCH_SHIFT,
+    MAX_EPOCH,
+    MAX_RETRIES,
+    RETRIES_SHIFT,
+    SEQ_SHIFT,
+)
+
+if TYPE_CHECKING:
+    from mpflow.shm.segment import Segment
+
+
+class Lease:
+    """One slot, held by one worker. Made by the ring; ended by publish, give, free or retire.
+
+    ``word`` is the slot's word as this holder left it, ``cell`` where it stands on the board.
+    """
+
+    __slots__ = ("_exporter", "_segment", "cell", "closed", "slot", "stage", "word")
+
+    def __init__(self, segment: Segment, stage: int, slot: int, cell: int, word: int) -> None:
+        self._segment = segment
+        self._exporter: ctypes.Array[ctypes.c_ubyte] | None = None
+        self.stage = stage
+        self.slot = slot
+        self.cell = cell
+        self.word = word
+        self.closed = False
+
+    @property
+    def seq(self) -> int:
+        """The frame's number, counted from 0 in decoding order."""
+        return self.word >> SEQ_SHIFT
+
+    @property
+    def epoch(self) -> int:
+        """The epoch the frame was decoded in."""
+        return self.word >> EPOCH_SHIFT & MAX_EPOCH
+
+    @property
+    def retries(self) -> int:
+        """How many workers of this stage died while they worked on the frame."""
+        return self.word >> RETRIES_SHIFT & MAX_RETRIES
+
+    @property
+    def alone(self) -> bool:
+        """Whether the frame is a suspect: it must be worked on by itself."""
+        return bool(self.word & ALONE)
+
+    @property
+    def quarantined(self) -> bool:
+        """Whether a worker died on this frame when it was worked on alone."""
+        return self.alone and self.retries > 1
+
+    @property
+    def token(self) -> bytes:
+        """A copy of the frame's token; empty for a slot that was just allocated."""
+        self._check()
+        bank = self.word >> BANK_SHIFT & 1
+        # the token was written before its writer's unlock and is read after this holder's lock
+        # (SYNC with Ring.give and Ring.publish); nobody writes this bank while the slot is held
+        size = self._segment.lengths[2 * self.slot + bank]
+        at = self._segment.geometry.token_at(self.slot, bank)
+        return self._segment.bytes[at : at + size].tobytes()
+
+    def view(
+        self,
+        offset: int,
+        shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        dtype: npt.DTypeLike = np.uint8,
+        *,
+        writable: bool = False,
+    ) -> npt.NDArray[Any]:
+        """Make an array over part of the slot, without a copy.
+
+        ``offset`` and ``strides`` are bytes from the slot's begin; the side area follows the
+        picture. Raises ViewOutside if any element lies outside, LeaseEnded after the end.
+        """
+        self._check()
+        try:
+            array: npt.NDArray[Any] = np.ndarray(
+                tuple(shape), dtype, memoryview(self._export()), offset, strides
+            )
+        except (ValueError, TypeError) as error:
+            raise ViewOutside(
+                f"no view of shape {tuple(shape)} at byte {offset} fits slot {self.slot}: {error}",
+                slot=self.slot,
+                offset=offset,
+            ) from error
+        array.flags.writeable = writable
+        return array
+
+    def belongs_to(self, segment: Segment, stage: int) -> bool:
+        """Whether the lease was made by a ring of this segment and stage."""
+        return self._segment is segment and self.stage == stage
+
+    def end(self) -> weakref.ref[Any] | None:
+        """End the lease; return a weak reference to what its living views share, or None.
+
+        Called by the ring, once. None means that no view survives.
+        """
+        self.closed = True
+        exporter = self._exporter
+        if exporter is None:
+            return None
+        self._exporter = None
+        watch = weakref.ref(exporter)
+        del exporter
+        return watch if watch() is not None else None
+
+    def _export(self) -> ctypes.Array[ctypes.c_ubyte]:
+        if self._exporter is None:
+            geometry = self._segment.geometry
+            kind = _bytes_type(geometry.slot_bytes + geometry.side_bytes)
+            at = geometry.slot_at(self.slot)
+            self._exporter = kind.from_buffer(self._segment.memory, at)
+        return self._exporter
+
+    def _check(self) -> None:
+        if self.closed:
+            raise LeaseEnded(
+                f"the lease on frame {self.seq} of stage {self.stage} has ended",
+                stage=self.stage,
+                seq=self.seq,
+            )
+
+
+@cache
+def _bytes_type(size: int) -> type[ctypes.Array[ctypes.c_ubyte]]:
+    return ctypes.c_ubyte * size

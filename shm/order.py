@@ -1,0 +1,74 @@
+"""Which READY frames a worker may take next: one policy for each kind of stage.
+
+    LOWEST      the earliest frame first (file runs, any number of workers)
+    NEWEST      the latest frame first (live runs that catch up)
+    WATERMARK   in order: only while no earlier frame stands at an earlier stage
+
+The low watermark restores order behind parallel workers without a reorder buffer. Frames not
+published yet are all later than any published one, so they need no look. A suspect is taken
+alone: as a batch of one, and no batch reaches past it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+from mpflow.shm.layout import EPOCH
+from mpflow.shm.word import (
+    ALONE,
+    EPOCH_SHIFT,
+    MAX_EPOCH,
+    READY,
+    STAGE_MASK,
+    STAGE_SHIFT,
+    STATE_STAGE_MASK,
+)
+
+
+class Order(Enum):
+    """In what order a stage takes its frames."""
+
+    LOWEST = "lowest"
+    NEWEST = "newest"
+    WATERMARK = "watermark"
+
+
+def choose(cells: Sequence[int], first: int, stage: int, order: Order, limit: int) -> list[int]:
+    """Choose at most ``limit`` READY words of ``stage`` from the board, best first."""
+    want = READY | stage << STAGE_SHIFT
+    ready = [word for word in cells[first:] if word & STATE_STAGE_MASK == want]
+    if not ready:
+        return ready
+    if order is Order.WATERMARK:
+        mark = _watermark(cells, first, stage)
+        ready = [word for word in ready if word < mark]
+    if limit == 1 or len(ready) < 2:
+        return [max(ready) if order is Order.NEWEST else min(ready)] if ready else ready
+    ready.sort(reverse=order is Order.NEWEST)
+    return _up_to_a_suspect(ready[:limit])
+
+
+def _watermark(cells: Sequence[int], first: int, stage: int) -> int:
+    """Find the earliest word of this epoch that stands at an earlier stage.
+
+    The sequence is the top of a word and no two words of an epoch share one, so comparing whole
+    words compares sequences.
+    """
+    below = stage << STAGE_SHIFT
+    epoch = cells[EPOCH]
+    return min(
+        (
+            word
+            for word in cells[first:]
+            if word and word & STAGE_MASK < below and word >> EPOCH_SHIFT & MAX_EPOCH == epoch
+        ),
+        default=1 << 64,
+    )
+
+
+def _up_to_a_suspect(words: list[int]) -> list[int]:
+    for place, word in enumerate(words):
+        if word & ALONE:
+            return words[: max(place, 1)]
+    return words

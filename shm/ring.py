@@ -1,0 +1,214 @@
+"""The ring as one worker sees it: take a frame, work on it, give it on.
+
+    source: alloc -> fill -> publish          end_of_stream
+    stage:  take  -> work -> journal -> give
+    sink:   take  -> work -> free, or retire -> reap
+
+The moves themselves are in board.py; here each is made under the lock, one store at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mpflow.shm import board
+from mpflow.shm.bell import Bell
+from mpflow.shm.board import SOURCE, Seat
+from mpflow.shm.errors import LeaseEnded, OneSlotOnly, UnknownWorker
+from mpflow.shm.hand import Hand
+from mpflow.shm.journal import Span
+from mpflow.shm.lease import Lease
+from mpflow.shm.order import Order
+from mpflow.shm.segment import Segment
+from mpflow.shm.waking import Waking
+from mpflow.shm.word import SEQ_SHIFT, Word
+
+
+class Ring:
+    """One worker's door to the ring.
+
+    ``worker`` counts through all workers of all stages. ``bells[k]`` wakes the readers of stage
+    k, ``bells[0]`` says that a slot came free. All calls must come from one thread.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        bells: Sequence[Bell],
+        stage: int,
+        worker: int,
+        order: Order = Order.LOWEST,
+    ) -> None:
+        geometry = segment.geometry
+        if not 0 <= stage < geometry.stages or not 0 <= worker < geometry.workers:
+            raise UnknownWorker(f"no worker {worker} of stage {stage} in {geometry}", stage=stage)
+        if len(bells) != geometry.stages:
+            raise UnknownWorker(f"{len(bells)} bells for {geometry.stages} stages", stage=stage)
+        self.segment = segment
+        self.stage = stage
+        self.worker = worker
+        self._waking = Waking(bells, stage)
+        self._first = geometry.first_word
+        self._seat = Seat(self._first, stage, worker, order)
+        self._hand = Hand(segment, stage, worker, self._waking)
+        self._allocated: Lease | None = None
+        self._expected = segment.published
+
+    def alloc(self) -> Lease | None:
+        """Take a free slot for frame ``lease.seq``; None if there is none (wait on the bell)."""
+        self._hand.check(stage=self.stage == SOURCE)
+        if self._allocated is not None and not self._allocated.closed:
+            raise OneSlotOnly(f"the source still holds frame {self._allocated.seq}", stage=SOURCE)
+        with self.segment.lock:
+            cells = self._hand.read()
+            stores = board.alloc(cells, self._first, self.worker)
+            self._hand.make(stores)
+        if not stores:
+            return None
+        self._allocated = lease = self._hand.lease(stores[0])
+        return lease
+
+    def publish(self, lease: Lease, token: bytes) -> bool:
+        """Hand the source's frame to stage 1; False if the sink was rewound meanwhile.
+
+        Then the slot was freed, and the source goes back to frame ``published``.
+        """
+        self._hand.check(stage=self.stage == SOURCE)
+        self._hand.check_lease(lease)
+        stores = self._hand.hand_over(lease, token, board.publish)
+        fresh = len(stores) > 1
+        if fresh:
+            self._expected = lease.seq + 1
+        self._waking.moved(1 if fresh else SOURCE)
+        return fresh
+
+    def end_of_stream(self, total: int | None = None) -> bool:
+        """Say that the input has ``total`` frames (all published so far, if not given).
+
+        False if the sink was rewound meanwhile: the source goes back to frame ``published``.
+        """
+        self._hand.check(stage=self.stage == SOURCE)
+        with self.segment.lock:
+            cells = self._hand.read()
+            stores = board.end_of_stream(cells, self._expected if total is None else total)
+            self._hand.make(stores)
+        if stores:
+            self._waking.all()
+        return bool(stores)
+
+    def take(self) -> Lease | None:
+        """Take the next frame that the order allows; None if there is none."""
+        leases = self.take_batch(1)
+        return leases[0] if leases else None
+
+    def take_batch(self, limit: int) -> list[Lease]:
+        """Take up to ``limit`` frames in one go; a suspect comes as a batch of its own."""
+        self._hand.check(stage=self.stage != SOURCE)
+        with self.segment.lock:
+            cells = self._hand.read()
+            stores = board.take(cells, self._seat, limit)
+            self._hand.make(stores)
+        if stores:
+            left = board.depth(cells, self._first, self.stage) - len(stores)
+            self._waking.took(left)
+        return [self._hand.lease(store) for store in stores]
+
+    def work(self, lease: Lease) -> None:
+        """Mark a frame as being worked on: if this worker dies, the frame is a suspect."""
+        self._hand.check()
+        self._hand.check_lease(lease, LeaseEnded)
+        stores = board.work(lease.word, lease.cell)
+        self._hand.make(stores)
+        lease.word = stores[0][2]
+
+    def journal(self, lease: Lease, spans: Sequence[Span]) -> None:
+        """Save the pixels under ``spans`` before they are changed."""
+        self._hand.check()
+        self._hand.check_lease(lease, LeaseEnded)
+        self._hand.journal.save(lease, spans)
+
+    def give(self, lease: Lease, token: bytes) -> bool:
+        """Hand a frame to the next stage; False if it was made stale, and was freed."""
+        self._hand.check(stage=SOURCE < self.stage < self.segment.geometry.sink)
+        self._hand.check_lease(lease)
+        stores = self._hand.hand_over(lease, token, board.give)
+        fresh = stores[0][0] == "G2"
+        self._hand.journal.clear(lease)
+        self._waking.moved(self.stage + 1 if fresh else SOURCE)
+        return fresh
+
+    def free(self, lease: Lease) -> None:
+        """Give the slot back: the sink's frame is done, or another stage drops its frame."""
+        self._hand.check()
+        self._hand.check_lease(lease)
+        self._hand.end(lease)
+        self._hand.free([lease])
+
+    def retire(self, lease: Lease) -> None:
+        """End a lease whose arrays may live on; its slot is freed when the last of them dies."""
+        self._hand.check()
+        self._hand.check_lease(lease)
+        watch = lease.end()
+        if watch is None:
+            self._hand.free([lease])
+        else:
+            self._hand.retired.add(lease, watch)
+
+    def reap(self) -> int:
+        """Free the retired slots whose arrays have died; return how many."""
+        self._hand.check()
+        leases = self._hand.retired.collect()
+        if leases:
+            self._hand.free(leases)
+        return len(leases)
+
+    @property
+    def retired(self) -> int:
+        """How many retired slots are not freed yet."""
+        return len(self._hand.retired)
+
+    def shed(self, seqs: Iterable[int]) -> list[int]:
+        """Drop those of the frames that are READY; return which. For live runs only."""
+        self._hand.check()
+        with self.segment.lock:
+            cells = self._hand.read()
+            stores = board.shed(cells, self._first, seqs)
+            self._hand.make(stores)
+        if stores:
+            self._waking.all()
+        return sorted(cells[cell] >> SEQ_SHIFT for _, cell, _ in stores)
+
+    def wait(self, timeout: float, also: Sequence[int] = ()) -> list[int]:
+        """Wait up to ``timeout`` seconds for the own bell or one of ``also`` to be readable.
+
+        Returns the readable descriptors. The bell is already cleared: look for frames now.
+        """
+        self._hand.check()
+        return self._waking.wait(timeout, also)
+
+    @property
+    def epoch(self) -> int:
+        """The current epoch; a lease of another one is stale and should be freed."""
+        return self.segment.epoch
+
+    @property
+    def published(self) -> int:
+        """The next frame to decode."""
+        return self.segment.published
+
+    @property
+    def end(self) -> int | None:
+        """How many frames the input has, once known."""
+        return self.segment.end
+
+    def upstream_empty(self) -> bool:
+        """Whether no frame can reach this stage any more, unless a worker dies."""
+        return board.upstream_empty(self.segment.cells.tolist(), self._first, self.stage)
+
+    def words(self) -> list[Word]:
+        """Every slot's word."""
+        return self.segment.words()
+
+    def depth(self, stage: int) -> int:
+        """How many frames wait for a stage."""
+        return self.segment.depth(stage)
