@@ -60,10 +60,14 @@ def from_bgr(patch: Bgr, pixel_format: PixelFormat, colour: Colour) -> tuple[Pla
     return (_store(luma, pixel_format), *halved)
 
 
-def plane_weights(weight: Floats, pixel_format: PixelFormat) -> tuple[Floats, ...]:
-    """Spread a mask of the picture (height, width) to every plane, chroma by the mean."""
-    coarse = weight if pixel_format.gray else block_mean(weight, pixel_format)
-    return (weight, *[coarse] * (len(pixel_format.planes) - 1))
+def plane_weights(mask: Floats, pixel_format: PixelFormat) -> tuple[npt.NDArray[np.uint8], ...]:
+    """Spread a mask of the picture (height, width), 0..1, to every plane as 0..255.
+
+    A chroma sample takes the mean of the pixels it serves.
+    """
+    luma = np.rint(mask * 255).clip(0, 255).astype(np.uint8)
+    coarse = luma if pixel_format.gray else block_mean(luma, pixel_format)
+    return (luma, *[coarse] * (len(pixel_format.planes) - 1))
 
 
 def block_mean(plane: Plane, pixel_format: PixelFormat) -> Plane:

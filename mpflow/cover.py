@@ -1,8 +1,8 @@
 """Covering a face in place: where (weights), with what (covers), and laying one over the other.
 
-    weight 1 |======= face and margin =======|
-             |                               |\\  feather: lies outside, so nothing
-    weight 0 |                               | \\____ of the face is half covered
+    weight 255 |======= face and margin =======|
+               |                               |\\  feather: lies outside, so nothing
+    weight 0   |                               | \\____ of the face is half covered
 
 Everything works on single planes and is measured in the face's own size, so a small face is
 hidden as well as a large one.
@@ -24,11 +24,17 @@ from mpflow.tokens import Box
 
 Plane = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
+Weights = npt.NDArray[np.uint8]
 Shape = Literal["ellipse", "box"]
+
+FULL = 255
 
 # A blur is made on a grid of half its sigma and enlarged again: no step of the grid is seen,
 # and the cost does not grow with the sigma.
 _GRID_PER_SIGMA = 2.0
+_LEAST_SIGMA = 0.1
+_LEAST_FEATHER = 0.01  # less than a pixel of nearly every face; keeps weights within 16 bits
+_INT16 = 32767
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +52,25 @@ class Outline:
     def extent(self, face: Box) -> Box:
         """The box that a cover touches: the face, its margin and the feather outside of it."""
         x1, y1, x2, y2 = face
-        grow = (1 + 2 * self.margin) * (1 + self.feather) / 2
+        grow = (1 + 2 * self.margin) * (1 + max(self.feather, _LEAST_FEATHER)) / 2
         cx, cy = (x1 + x2) / 2, (y1 + y2) / 2
         rx, ry = (x2 - x1) * grow, (y2 - y1) * grow
         # Centres of pixels are whole numbers; as an edge a pixel's far side is one further.
         return cx - rx, cy - ry, cx + rx + 1, cy + ry + 1
 
-    def weights(self, face: Box, region: IntBox, plane: PlaneFormat) -> Floats:
-        """How much of the cover each sample of ``region`` in a plane takes, 0..1.
+    def weights(self, face: Box, region: IntBox, plane: PlaneFormat) -> Weights:
+        """How much of the cover each sample of ``region`` in a plane takes, 0..255.
 
         A chroma sample takes the largest weight of the pixels it serves.
         """
         x1, y1, x2, y2 = face
         grow = (1 + 2 * self.margin) / 2
-        outer = 1 + self.feather
         across = _distance(region[0], region[2], (x1 + x2) / 2, (x2 - x1) * grow, plane.xshift)
         down = _distance(region[1], region[3], (y1 + y2) / 2, (y2 - y1) * grow, plane.yshift)
+        outer = 1 + max(self.feather, _LEAST_FEATHER)
         if self.shape == "box":
             return np.minimum.outer(_ramp(down, outer), _ramp(across, outer))
-        return _ramp(np.add.outer(down * down, across * across), outer * outer)
+        return _elliptic(down * down, across * across, outer * outer)
 
 
 def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -> Floats:
@@ -77,39 +83,52 @@ def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -
     return scaled
 
 
-def _ramp(distance: Floats, outer: float) -> Floats:
-    """1 up to a distance of 1, falling to 0 at ``outer``."""
-    if outer <= 1:
-        return (distance <= 1).astype(np.float32)
-    slope = np.float32(-1 / (outer - 1))
-    ramp = distance * slope
-    ramp -= slope * np.float32(outer)
-    return np.clip(ramp, 0, 1, out=ramp)
+def _ramp(distance: Floats, outer: float) -> Weights:
+    """255 up to a distance of 1, falling to 0 at ``outer``."""
+    ramp = np.ceil((outer - distance) * (FULL / (outer - 1)))
+    weights: Weights = ramp.clip(0, FULL).astype(np.uint8)
+    return weights
 
 
-def mosaic(plane: Plane, cell: tuple[float, float]) -> Plane:
-    """Means over cells of about ``cell`` samples (width, height)."""
+def _elliptic(down: Floats, across: Floats, outer: float) -> Weights:
+    """The same for the sum of two squared distances.
+
+    The sum of a row's part and a column's part, in whole steps of weight: rounded so that what
+    lies within a distance of 1 is never less than full.
+    """
+    slope = FULL / (outer - 1)
+    rows = np.ceil((outer - down) * slope).clip(-_INT16, _INT16).astype(np.int16)
+    columns = np.floor(across * slope).clip(0, _INT16).astype(np.int16)
+    weights: Weights = np.subtract.outer(rows, columns).clip(0, FULL).astype(np.uint8)
+    return weights
+
+
+def mosaic(plane: Plane, cell: tuple[int, int]) -> Plane:
+    """Means over cells of ``cell`` samples (width, height), counted from the top left."""
     height, width = plane.shape[:2]
-    grid = max(1, round(width / cell[0])), max(1, round(height / cell[1]))
-    return _resize(_means(plane, grid), (width, height), cv2.INTER_NEAREST)
+    grid = -(-width // cell[0]), -(-height // cell[1])
+    right, below = grid[0] * cell[0] - width, grid[1] * cell[1] - height
+    padded = cv2.copyMakeBorder(plane, 0, below, 0, right, cv2.BORDER_REPLICATE)
+    cells = _means(padded, grid)
+    return cells.repeat(cell[1], axis=0)[:height].repeat(cell[0], axis=1)[:, :width]
 
 
 def blur(plane: Plane, sigma: tuple[float, float]) -> Plane:
     """A Gaussian of ``sigma`` samples (x, y)."""
     height, width = plane.shape[:2]
-    grid = tuple(
-        min(side, math.ceil(side * _GRID_PER_SIGMA / max(each, _GRID_PER_SIGMA)))
-        for side, each in zip((width, height), sigma, strict=True)
-    )
-    small = _means(plane, (grid[0], grid[1]))
+    grid = _grid(width, sigma[0]), _grid(height, sigma[1])
     soft = cv2.GaussianBlur(
-        small,
+        _means(plane, grid),
         (0, 0),
-        sigmaX=max(0.1, sigma[0] * grid[0] / width),
-        sigmaY=max(0.1, sigma[1] * grid[1] / height),
+        sigmaX=max(_LEAST_SIGMA, sigma[0] * grid[0] / width),
+        sigmaY=max(_LEAST_SIGMA, sigma[1] * grid[1] / height),
         borderType=cv2.BORDER_REPLICATE,
     )
     return _resize(soft, (width, height), cv2.INTER_LINEAR)
+
+
+def _grid(side: int, sigma: float) -> int:
+    return min(side, math.ceil(side * _GRID_PER_SIGMA / max(sigma, _LEAST_SIGMA)))
 
 
 def solid(plane: Plane, values: tuple[int, ...]) -> Plane:
@@ -119,13 +138,14 @@ def solid(plane: Plane, values: tuple[int, ...]) -> Plane:
     return cover
 
 
-def blend(target: Plane, cover: Plane, weight: Floats) -> None:
-    """Lay ``cover`` over ``target`` in place: exactly it where the weight is 1, nothing at 0."""
+def blend(target: Plane, cover: Plane, weight: Weights) -> None:
+    """Lay ``cover`` over ``target`` in place: exactly it where the weight is 255, nothing at 0."""
     spread = weight if target.ndim == 2 else cv2.merge([weight] * target.shape[2])
-    change = cv2.subtract(cover, target, dtype=cv2.CV_32F)
-    cv2.multiply(change, spread, dst=change)
-    depth = cv2.CV_8U if target.dtype == np.uint8 else cv2.CV_16U
-    target[...] = cv2.add(target, change, dtype=depth)
+    over = spread.astype(target.dtype, copy=False)
+    under = FULL - over
+    shown = cv2.multiply(cover, over, scale=1 / FULL)
+    kept = cv2.multiply(target, under, scale=1 / FULL)
+    target[...] = cv2.add(shown, kept)
 
 
 def _means(plane: Plane, grid: tuple[int, int]) -> Plane:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,8 @@ from mpflow.picture import (
     PlaneLayout,
     area,
 )
+from mpflow.shm import Span
 from mpflow.tokens import Box
-
-if TYPE_CHECKING:
-    from mpflow.shm import Span
 
 __all__ = [
     "Frame",
@@ -48,7 +46,7 @@ __all__ = [
 ]
 
 Plane = npt.NDArray[Any]
-Journal = Callable[["Sequence[Span]"], None]
+Journal = Callable[[Sequence[Span]], None]
 
 
 class FrameEnded(ContractError):
@@ -64,8 +62,9 @@ class PixelLease(Protocol):
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         dtype: npt.DTypeLike,
-        writable: bool,
         /,
+        *,
+        writable: bool,
     ) -> Plane:
         """A view that starts ``offset`` bytes into the slot."""
 
@@ -141,8 +140,9 @@ class Frame:
     def edit(self, boxes: Sequence[Box]) -> tuple[Region, ...]:
         """Save the old pixels of every box, then open them for change; one region for each box.
 
-        Call it once with all boxes: what a later call opens must lie inside what is saved.
-        Raises ContractError for a stage that did not declare ``changes_pixels``.
+        Call it once with all boxes where that can be: a later call saves what lies outside the
+        boxes of the earlier ones. A region and its planes must not outlive the frame. Raises
+        ContractError for a stage that did not declare ``changes_pixels``.
         """
         aligned = [self.layout.align(box) for box in boxes]
         self._save(aligned)
@@ -189,12 +189,13 @@ class Frame:
 
     def _save(self, boxes: Sequence[IntBox]) -> None:
         """Journal the boxes that are not saved yet."""
+        self._held()
         if self._journal is None:
             raise ContractError(
                 "this stage may not change pixels", cure="declare changes_pixels = True"
             )
         fresh = [box for box in boxes if area(box) and not self._is_saved(box)]
-        if fresh and self._lease is not None:
+        if fresh:
             self._journal(self.layout.spans(fresh))
             self._journaled += fresh
 
@@ -216,13 +217,16 @@ class Frame:
         return self._writing
 
     def _views(self, *, writable: bool) -> tuple[Plane, ...]:
+        lease, dtype = self._held(), self.layout.format.dtype
+        return tuple(
+            lease.view(p.offset, p.shape, p.strides, dtype, writable=writable)
+            for p in self.layout.planes
+        )
+
+    def _held(self) -> PixelLease:
         if self._lease is None:
             raise FrameEnded(
                 "the frame was used after it was given on",
                 cure="keep a copy of the pixels, or hold the frame back",
             )
-        dtype = self.layout.format.dtype
-        return tuple(
-            self._lease.view(p.offset, p.shape, p.strides, dtype, writable)
-            for p in self.layout.planes
-        )
+        return self._lease

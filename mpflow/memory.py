@@ -9,7 +9,7 @@ slot.restored()     # the bytes as they were, put back from the journal
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,7 @@ import numpy.typing as npt
 from mpflow.colour import Colour
 from mpflow.frame import Frame
 from mpflow.picture import PictureLayout
-
-if TYPE_CHECKING:
-    from mpflow.shm import Span
+from mpflow.shm import Span
 
 
 class MemorySlot:
@@ -48,8 +46,9 @@ class MemorySlot:
         shape: tuple[int, ...],
         strides: tuple[int, ...],
         dtype: npt.DTypeLike,
-        writable: bool,
         /,
+        *,
+        writable: bool,
     ) -> npt.NDArray[Any]:
         """A view as a ring's lease gives it."""
         array: npt.NDArray[Any] = np.ndarray(shape, dtype, self.bytes, offset, strides)

@@ -9,16 +9,14 @@ Sides of a chroma plane are rounded up, so odd pictures keep their last column a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mpflow.errors import ContractError
+from mpflow.shm import Span
 from mpflow.tokens import Box
-
-if TYPE_CHECKING:
-    from mpflow.shm import Span
 
 IntBox = tuple[int, int, int, int]
 
@@ -118,8 +116,6 @@ class PlaneLayout:
 
     def span(self, box: IntBox) -> Span:
         """The bytes of this plane that lie under a box of the picture."""
-        from mpflow.shm import Span
-
         rows, columns = self.slices(box)
         step = self.format.channels * self.sample_bytes
         return Span(
@@ -176,10 +172,8 @@ class PictureLayout:
         y1, y2 = _grow(box[1], box[3], 1 << ys, self.height)
         return (x1, y1, x2, y2) if x1 < x2 and y1 < y2 else (0, 0, 0, 0)
 
-    def spans(self, boxes: list[IntBox]) -> tuple[Span, ...]:
-        """The bytes under aligned boxes, never more in sum than the whole picture has."""
-        if sum(map(area, boxes)) > area(self.whole):
-            boxes = [self.whole]
+    def spans(self, boxes: Sequence[IntBox]) -> tuple[Span, ...]:
+        """The bytes of every plane under aligned boxes."""
         return tuple(plane.span(box) for box in boxes if area(box) for plane in self.planes)
 
 

@@ -195,8 +195,6 @@ def test_edit_journals_the_changed_rectangles_and_recovery_restores_them(
     for region in frame.edit(wanted):
         for plane in region.planes:
             plane[:] = ~plane
-    saved = sum(span.rows * span.row_bytes for span, _ in slot.journal)
-    assert saved <= slot.layout.nbytes
     np.testing.assert_array_equal(slot.restored(), original)
 
 
