@@ -118,9 +118,7 @@ class Frame:
         return self._reading
 
     def fill_planes(self) -> tuple[Plane, ...]:
-        """Writable views for a source to fill; no other stage may call this."""
-        if self._journal is not None:
-            raise ContractError("fill_planes is for sources", cure="change pixels through edit")
+        """Writable views for a source to fill. No other stage may: nothing is journaled here."""
         return self._writable()
 
     def export(self) -> tuple[Plane, ...]:

@@ -228,11 +228,6 @@ def test_planes_are_read_only() -> None:
             plane[0] = 0
 
 
-def test_a_stage_in_the_middle_cannot_fill() -> None:
-    with pytest.raises(ContractError, match="sources"):
-        filled("yuv420p", 64, 48).frame(journaled=True).fill_planes()
-
-
 def test_every_access_after_the_end_raises() -> None:
     frame = filled("yuv420p", 64, 48).frame(journaled=True)
     patch, box = frame.bgr((0, 0, 8, 8))
