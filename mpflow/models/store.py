@@ -192,7 +192,7 @@ def _condition(place: Path, entry: Entry) -> Condition:
     """Look at the file itself; its name proves nothing."""
     try:
         right = sha256_of(place) == entry.final_sha256
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Condition.MISSING
     except OSError as error:
         raise ModelError(f"cannot read {place}: {error.strerror}") from error

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mpflow.errors import ContractError
+from mpflow.models.detections import Floats, check_blobs, non_maximum_suppression, none_found
+
+
+def overlap(one: Floats, other: Floats) -> float:
+    """Intersection over union, the way one would do it by hand."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    shared = max(width, 0) * max(height, 0)
+    areas = sum((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    return float(shared / (areas - shared)) if areas > shared else 0.0
+
+
+def kept_by_hand(boxes: Floats, scores: Floats, iou: float) -> list[int]:
+    kept: list[int] = []
+    for index in sorted(range(len(scores)), key=lambda index: -scores[index]):
+        if all(overlap(boxes[index], boxes[better]) <= iou for better in kept):
+            kept.append(index)
+    return kept
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.integers(0, 40)] * 2, *[st.integers(1, 20)] * 2, st.integers(0, 9)),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_suppression_is_what_one_gets_by_hand(drawn: list[tuple[int, ...]]) -> None:
+    values = np.array(drawn, np.float32)
+    boxes = np.hstack([values[:, :2], values[:, :2] + values[:, 2:4]])
+    found = non_maximum_suppression(boxes, values[:, 4], 0.31)
+    assert found.tolist() == kept_by_hand(boxes, values[:, 4], 0.31)
+
+
+def test_a_box_without_area_is_found_once() -> None:
+    boxes = np.array([[5, 5, 5, 5], [0, 0, 9, 9]], np.float32)
+    assert non_maximum_suppression(boxes, np.array([0.9, 0.8], np.float32), 0.3).tolist() == [0, 1]
+
+
+def test_nothing_found_has_the_right_shapes() -> None:
+    none = none_found().scaled(2.0)
+    assert (len(none), none.boxes.shape, none.points.shape) == (0, (0, 4), (0, 5, 2))
+
+
+@pytest.mark.parametrize(
+    "blobs",
+    [
+        np.zeros((1, 3, 64, 64), np.uint8),
+        np.zeros((3, 64, 64), np.float32),
+        np.zeros((1, 1, 64, 64), np.float32),
+        np.zeros((1, 3, 64, 100), np.float32),
+        np.zeros((1, 3, 0, 64), np.float32),
+    ],
+)
+def test_a_blob_of_another_kind_is_refused(blobs: Floats) -> None:
+    with pytest.raises(ContractError):
+        check_blobs(blobs, 32)
