@@ -35,26 +35,23 @@ def is_rgb(pixel_format: str) -> bool:
 def copy_planes(picture: VideoFrame, planes: Sequence[Plane]) -> None:
     """Copy a decoded picture into planes of the same size and format, row by row."""
     for index, plane in enumerate(planes):
-        plane[...] = plane_view(picture, index, plane)
+        plane[...] = plane_view(picture, index, plane.shape[2:], plane.dtype)
 
 
-def plane_view(picture: VideoFrame, index: int, like: Plane) -> Plane:
-    """One plane of a picture as an array shaped and typed ``like`` another, with its line size.
+def plane_view(
+    picture: VideoFrame, index: int, channels: tuple[int, ...], dtype: np.dtype[Any]
+) -> Plane:
+    """One plane of a picture as an array (rows, columns, *channels), without its padding.
 
     A negative line size means that the rows are stored from the last to the first.
     """
-    source = picture.planes[index]
-    line = source.line_size
-    offset = 0 if line >= 0 else (like.shape[0] - 1) * -line
-    buffer = memoryview(source)
-    strides = (line, *_tight_strides(like)[1:])
-    return np.ndarray(like.shape, like.dtype, buffer, offset, strides)
-
-
-def _tight_strides(like: Plane) -> tuple[int, ...]:
-    """Strides within a row: (x, itemsize) or (x, 2 * itemsize, itemsize) for interleaved chroma."""
-    item = like.dtype.itemsize
-    return (0, item) if like.ndim == 2 else (0, like.shape[2] * item, item)
+    plane = picture.planes[index]
+    line = plane.line_size
+    offset = 0 if line >= 0 else (plane.height - 1) * -line
+    item = dtype.itemsize
+    within = (item,) if not channels else (channels[0] * item, item)
+    shape = (plane.height, plane.width, *channels)
+    return np.ndarray(shape, dtype, memoryview(plane), offset, (line, *within))
 
 
 class Conform:

@@ -1,0 +1,157 @@
+"""The output file's names: made under its partial name, given its final name when whole.
+
+prepare: check -> create NAME.partial.EXT -> lock it     commit: fsync -> rename -> fsync folder
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from pathlib import Path
+
+from mpflow.errors import ConfigError, InternalError, MpflowError, OutputError, ResourceError
+from mpflow.spec import JobSpec
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+
+
+class OutputFile:
+    """One output: ``final`` is its name, ``partial`` the name it has until it is whole."""
+
+    def __init__(self, job: JobSpec) -> None:
+        self.final = Path(job.output)
+        self.partial = Path(job.partial) if job.partial else partial_name(self.final)
+        self._input = job.input
+        self._overwrite = job.overwrite
+        self._lock: int | None = None
+
+    def prepare(self) -> None:
+        """Check that the output can be written, then create and lock the partial file.
+
+        Raises OutputError or ResourceError; after an error nothing was made.
+        """
+        self._check()
+        try:
+            self._lock = os.open(self.partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise output_error(self.partial, error) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.release()
+            raise OutputError(
+                f"another run is writing {str(self.partial)!r}", cure="give another output name"
+            ) from error
+
+    def commit(self) -> int:
+        """Give the whole file its final name for good; returns its size in bytes."""
+        try:
+            sync(self.partial)
+            size = self.partial.stat().st_size
+            if self._overwrite:
+                self.partial.replace(self.final)
+            else:
+                rename_new(self.partial, self.final)
+            sync(self.final.parent)
+        except FileExistsError as error:
+            raise self._exists() from error
+        except OSError as error:
+            raise output_error(self.final, error) from error
+        finally:
+            self.release()
+        return size
+
+    def discard(self) -> None:
+        """Remove the partial file."""
+        self.partial.unlink(missing_ok=True)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the lock."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _check(self) -> None:
+        name = str(self.final)
+        if not self.final.name:
+            raise OutputError("there is no output name", cure="give one with -o")
+        if self.final.is_dir():
+            raise OutputError(f"the output {name!r} is a directory", cure="give a file name in it")
+        if not self.final.parent.is_dir():
+            folder = str(self.final.parent)
+            raise OutputError(f"there is no directory {folder!r}", cure=f"mkdir -p {folder!r}")
+        for ours in (self.final, self.partial):
+            if _same_file(ours, self._input):
+                raise OutputError(
+                    f"the output {str(ours)!r} is the input itself", cure="give another output"
+                )
+        if self.final.exists() and not self._overwrite:
+            raise self._exists()
+
+    def _exists(self) -> OutputError:
+        return OutputError(
+            f"the output {str(self.final)!r} exists already", cure="-y overwrites it"
+        )
+
+
+def partial_name(final: Path) -> Path:
+    """NAME.partial.EXT beside NAME.EXT: the extension stays, and with it the kind of file."""
+    return final.with_name(f"{final.stem}.partial{final.suffix}")
+
+
+def output_error(path: Path, error: OSError) -> MpflowError:
+    """What an error of the system means for an output, with its cure."""
+    name, number = str(path), error.errno
+    if number in _NO_ROOM:
+        return ResourceError(
+            f"the disk is full: {name!r} could not be written",
+            cure=f"free some space in {str(path.parent)!r} or write elsewhere",
+        )
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return OutputError(
+            f"{str(path.parent)!r} may not be written to", cure="choose a directory of yours"
+        )
+    if number == errno.ENAMETOOLONG:
+        return OutputError(f"the name {name!r} is too long", cure="give a shorter one")
+    if number == errno.EINVAL:
+        return ConfigError(f"{name!r} could not be written: {error}", cure="try .mkv")
+    return InternalError(f"{name!r} could not be written: {error.strerror or error}")
+
+
+def rename_new(partial: Path, final: Path) -> None:
+    """Rename without ever replacing a file; raises FileExistsError.
+
+    A hard link is made and the old name dropped; where the file system has no links, the check
+    and the rename are two steps.
+    """
+    try:
+        os.link(partial, final)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if final.exists():
+            raise FileExistsError(errno.EEXIST, "exists", str(final)) from error
+        partial.rename(final)
+    else:
+        partial.unlink()
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's bytes, or a folder's names, are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _same_file(ours: Path, theirs: str) -> bool:
+    try:
+        return ours.samefile(theirs)
+    except OSError:
+        return False

@@ -1,0 +1,83 @@
+"""The sink: encodes every frame and writes the output file, everything else copied beside it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from mpflow.errors import InternalError
+from mpflow.frame import Frame
+from mpflow.media.encoder import Settings, held_pictures
+from mpflow.media.writer import Keep, MediaWriter
+from mpflow.spec import SinkSummary
+from mpflow.stage import Job, Options, Sink
+from mpflow.tokens import Token
+
+
+class EncodeOptions(Options, frozen=True):
+    """How the picture is coded, and what else of the input is kept.
+
+    ``crf`` and ``encoder_preset`` are the encoder's own scales; None takes a default fit for the
+    codec (18 and veryfast for libx264). ``encoder_options`` go to the encoder as they are.
+    ``keep_streams`` keeps pictures that were not worked on (cover art, further video tracks);
+    ``keep_metadata`` keeps tags, data tracks and attachments that may tell of people and places.
+    """
+
+    codec: str = "libx264"
+    crf: float | None = None
+    encoder_preset: str | None = None
+    encoder_options: dict[str, str] = msgspec.field(default_factory=dict)
+    threads: int = 0
+    keep_streams: bool = True
+    keep_metadata: bool = True
+
+
+class Encode(Sink[EncodeOptions]):
+    """Encodes from the ring without a copy; the file has its final name only when it is whole."""
+
+    Options: ClassVar[type[Options]] = EncodeOptions
+    _writer: MediaWriter | None = None
+
+    @property
+    def holds(self) -> int:
+        """Slots whose pixels the encoder may still use after ``write``: its frame threads'."""
+        return held_pictures(self._settings)
+
+    def begin(self, job: Job) -> None:
+        """Open the output under its partial name; raises before anything is left behind."""
+        options = self.options
+        keep = Keep(options.keep_streams, options.keep_metadata)
+        self._writer = MediaWriter(job, self._settings, keep, self.context.warn)
+        self._writer.open()
+        self.context.report("encoder", options.codec)
+
+    def write(self, token: Token, frame: Frame) -> None:
+        """Encode the next frame."""
+        self._opened().write(token, frame)
+
+    def finish(self, *, complete: bool) -> SinkSummary:
+        """Close the output; ``complete`` gives it its final name."""
+        return self._opened().finish(complete=complete)
+
+    def close(self) -> None:
+        """Close whatever is still open, keeping what can be played."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    @property
+    def _settings(self) -> Settings:
+        options = self.options
+        return Settings(
+            codec=options.codec,
+            crf=options.crf,
+            preset=options.encoder_preset,
+            options=options.encoder_options,
+            threads=options.threads or self.context.threads,
+        )
+
+    def _opened(self) -> MediaWriter:
+        if self._writer is None:
+            raise InternalError("encode was used before begin")
+        return self._writer
