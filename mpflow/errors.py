@@ -1,4 +1,4 @@
-"""What can go wrong, by meaning. Each error names the thing and the cure, and knows its exit status.
+"""What can go wrong, by meaning. Each error names the thing and the cure, and has an exit status.
 
 An error crosses from a worker to the caller as plain data (``to_wire``) and is the same class
 again on the other side (``from_wire``), so the command line and the Python door report alike.
@@ -45,7 +45,7 @@ class ContractError(InternalError):
 
 
 class StageDied(InternalError):
-    """A worker's process ended while it was needed; facts: stage, worker, pid, exit_code, signal."""
+    """A worker ended while it was needed; facts: stage, worker, pid, exit_code, signal."""
 
 
 class PeerLost(InternalError):

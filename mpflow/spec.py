@@ -18,7 +18,7 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all specs: frozen and strict."""
 
 
-class StageSpec(Value):
+class StageSpec(Value, frozen=True):
     """One stage of a pipeline: its name in tokens, the class behind it, options and workers.
 
     ``target`` is ``package.module:Class``; ``options`` is checked against the class's own
@@ -31,7 +31,7 @@ class StageSpec(Value):
     workers: int = 1
 
 
-class PipelineSpec(Value):
+class PipelineSpec(Value, frozen=True):
     """A resolved preset: stages in order (a source first; a sink last, or the caller itself)."""
 
     preset: str
@@ -44,7 +44,7 @@ class PipelineSpec(Value):
     log_level: str = "info"
 
 
-class JobSpec(Value):
+class JobSpec(Value, frozen=True):
     """One input and where its output goes. ``partial`` is the output's name while it is made."""
 
     id: str
@@ -54,7 +54,22 @@ class JobSpec(Value):
     overwrite: bool = False
 
 
-class StreamInfo(Value):
+class RunSpec(Value, frozen=True):
+    """A run as a program asks for it: the Python door's counterpart of a command line.
+
+    ``set`` holds overrides such as ``{"detect.size": "320x192"}``.
+    """
+
+    input: str
+    output: str = ""
+    preset: str = "redact"
+    set: dict[str, Any] = {}
+    overwrite: bool = False
+    config: str = ""
+    log_file: str = ""
+
+
+class StreamInfo(Value, frozen=True):
     """One stream of an input, as its container describes it."""
 
     index: int
@@ -65,7 +80,7 @@ class StreamInfo(Value):
     attached_picture: bool = False
 
 
-class VideoInfo(Value):
+class VideoInfo(Value, frozen=True):
     """The picture stream that is worked on.
 
     ``pixel_format`` is what stands in the ring (a name of mpflow.frame.PIXEL_FORMATS);
@@ -92,7 +107,7 @@ class VideoInfo(Value):
     frames: int | None = None
 
 
-class MediaInfo(Value):
+class MediaInfo(Value, frozen=True):
     """An input as probed: container, the picture stream, and every other stream."""
 
     path: str
@@ -105,7 +120,7 @@ class MediaInfo(Value):
     chapters: int = 0
 
 
-class SourceSummary(Value):
+class SourceSummary(Value, frozen=True):
     """What the source read: frames given on, packets and frames it had to skip, frames expected."""
 
     frames: int
@@ -115,7 +130,7 @@ class SourceSummary(Value):
     warnings: tuple[str, ...] = ()
 
 
-class SinkSummary(Value):
+class SinkSummary(Value, frozen=True):
     """What the sink wrote: frames, bytes, the file, whether it is whole, and its warnings."""
 
     frames: int

@@ -147,6 +147,9 @@ class Stage(_Base[O_co]):
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         """Work on frames; yield the new token of each that is finished.
 
+        No array made from a frame may be alive when its token is yielded: a local variable of
+        the generator counts, so do pixel work in a method of its own.
+
         A frame may be held back (at most ``holds`` of them) and its token yielded by a later
         call or by ``flush``. Each token is given on as soon as it is yielded.
         """
@@ -160,7 +163,12 @@ class Stage(_Base[O_co]):
 
 
 class Sink(_Base[O_co]):
-    """The last stage: takes every frame in order, and keeps what the run is for."""
+    """The last stage: takes every frame in order, and keeps what the run is for.
+
+    ``suffix`` is what the output's name ends in; empty for a video, which keeps its input's.
+    """
+
+    suffix: ClassVar[str] = ""
 
     @property
     def holds(self) -> int:

@@ -1,0 +1,1 @@
+"""Shipped presets, one YAML file each."""

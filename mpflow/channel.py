@@ -1,0 +1,121 @@
+"""Control messages between the supervisor and everyone else: small msgpack maps, with descriptors.
+
+Pixels and tokens never travel here; orders, answers, logs and errors do. A Unix SEQPACKET socket
+keeps messages whole, carries descriptors, and says at once when the other side is gone.
+"""
+
+from __future__ import annotations
+
+import array
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import msgpack
+
+from mpflow.errors import InternalError, PeerLost
+
+MAX_MESSAGE = 128 * 1024
+MAX_DESCRIPTORS = 64
+ANCILLARY_BYTES = socket.CMSG_SPACE(MAX_DESCRIPTORS * array.array("i").itemsize)
+
+Message = dict[str, Any]
+
+
+class Channel:
+    """One end of a control connection. Not for use by two threads at once."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    @classmethod
+    def pair(cls) -> tuple[Channel, Channel]:
+        """Two connected ends."""
+        left, right = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        return cls(left), cls(right)
+
+    @classmethod
+    def adopt(cls, descriptor: int) -> Channel:
+        """Take over an inherited descriptor."""
+        return cls(socket.socket(fileno=descriptor))
+
+    def fileno(self) -> int:
+        """The descriptor to wait on."""
+        return self._sock.fileno()
+
+    def send(self, kind: str, descriptors: Sequence[int] = (), **values: Any) -> None:
+        """Send one message, waiting for room; raises PeerLost when the other side is gone."""
+        packed = self._pack(kind, values)
+        try:
+            if descriptors:
+                socket.send_fds(self._sock, [packed], list(descriptors))
+            else:
+                self._sock.send(packed)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise PeerLost(f"nobody reads {kind!r} any more") from error
+
+    def offer(self, kind: str, **values: Any) -> bool:
+        """Send one message if there is room now; says whether it went. For news that can wait."""
+        try:
+            self._sock.send(self._pack(kind, values), socket.MSG_DONTWAIT)
+        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+            return False
+        return True
+
+    def receive(self, *, wait: bool = True) -> tuple[Message, list[int]] | None:
+        """The next message and its descriptors; None when there is none yet and ``wait`` is off.
+
+        Raises PeerLost when the other side has closed or died.
+        """
+        flags = 0 if wait else socket.MSG_DONTWAIT
+        try:
+            # socket.recv_fds drops its flags in Python 3.11, so recvmsg it is
+            data, ancillary, _, _ = self._sock.recvmsg(
+                MAX_MESSAGE, ANCILLARY_BYTES, flags | socket.MSG_CMSG_CLOEXEC
+            )
+        except BlockingIOError:
+            return None
+        except ConnectionResetError as error:
+            raise PeerLost("the other side is gone") from error
+        if not data:
+            raise PeerLost("the other side is gone")
+        return msgpack.unpackb(data), _descriptors(ancillary)
+
+    def close(self) -> None:
+        """Close this end."""
+        self._sock.close()
+
+    def detach_for_child(self) -> int:
+        """Give up this end as a bare descriptor that a child process may inherit."""
+        descriptor = self._sock.detach()
+        os.set_inheritable(descriptor, True)
+        return descriptor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @staticmethod
+    def _pack(kind: str, values: Message) -> bytes:
+        packed: bytes = msgpack.packb({"kind": kind, **values})
+        if len(packed) > MAX_MESSAGE:
+            raise InternalError(f"control message {kind!r} is too large: {len(packed)} bytes")
+        return packed
+
+
+def _descriptors(ancillary: Iterable[tuple[int, int, bytes]]) -> list[int]:
+    """The descriptors in a message's ancillary data (unix(7), SCM_RIGHTS)."""
+    found = array.array("i")
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found.frombytes(data[: len(data) - len(data) % found.itemsize])
+    return found.tolist()

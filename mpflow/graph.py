@@ -1,0 +1,89 @@
+"""Who works where, and how large the ring must be.
+
+Worker numbers run through the whole pipeline, source first. A ring that is too small deadlocks:
+every slot could be held by a stage that waits for one more frame. So its minimum is what all
+workers may hold at once, plus one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mpflow.errors import ResourceError
+from mpflow.spec import PipelineSpec, StageSpec
+
+MIB = 1 << 20
+SLACK_SLOTS = 6
+"""Free slots beyond what the stages hold, so that a short stall of one does not stop another."""
+
+MEMORY_SHARE = 0.5
+"""The part of the free shared memory that a run takes unasked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one worker asks of the ring, as it says when it is ready."""
+
+    holds: int = 0
+    max_batch: int = 1
+    changes_pixels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlan:
+    """One worker: its number in the ring, its stage, and which of the stage's workers it is."""
+
+    id: int
+    stage: int
+    stages: int
+    number: int
+    spec: StageSpec
+
+    @property
+    def label(self) -> str:
+        """How logs and messages name it."""
+        return self.spec.name if self.spec.workers == 1 else f"{self.spec.name}/{self.number}"
+
+
+def plan_workers(spec: PipelineSpec) -> tuple[WorkerPlan, ...]:
+    """Number every worker of a pipeline, source first."""
+    plans: list[WorkerPlan] = []
+    for index, stage in enumerate(spec.stages):
+        for number in range(stage.workers):
+            plans.append(WorkerPlan(len(plans), index, len(spec.stages), number, stage))
+    return tuple(plans)
+
+
+def minimum_slots(demands: Sequence[Demand]) -> int:
+    """The fewest slots that cannot deadlock: all that is held back, plus one."""
+    return sum(demand.holds for demand in demands) + 1
+
+
+def comfortable_slots(demands: Sequence[Demand]) -> int:
+    """Enough that every worker has a batch in hand and one in front of it."""
+    return minimum_slots(demands) + sum(2 * demand.max_batch for demand in demands) + SLACK_SLOTS
+
+
+def ring_slots(
+    demands: Sequence[Demand], *, bytes_per_slot: int, fixed_bytes: int, asked: int, budget: int
+) -> int:
+    """How many slots the ring gets within ``budget`` bytes; ``asked`` 0 means as many as help.
+
+    Raises ResourceError with the figures when not even the minimum fits, or ``asked`` is below it.
+    """
+    least = minimum_slots(demands)
+    if asked and asked < least:
+        raise ResourceError(
+            f"a ring of {asked} slots is too small: the stages hold up to {least - 1} at once",
+            cure=f"use at least {least} slots, or smaller batches",
+        )
+    fitting = (budget - fixed_bytes) // bytes_per_slot
+    if fitting < least:
+        needed = fixed_bytes + least * bytes_per_slot
+        raise ResourceError(
+            f"the frame ring needs {needed / MIB:.0f} MiB of shared memory,"
+            f" {max(budget, 0) / MIB:.0f} MiB may be used",
+            cure="free or enlarge /dev/shm (in a container: --shm-size), or raise --memory",
+        )
+    return min(asked or comfortable_slots(demands), fitting)

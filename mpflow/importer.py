@@ -1,0 +1,99 @@
+"""From a stage's name to its class: a short name is one of ours, ``package.module:Class`` any."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any
+
+import msgspec
+
+from mpflow.errors import ConfigError
+from mpflow.spec import StageSpec
+from mpflow.stage import Options, Sink, Source, Stage, StageContext
+
+AnyStage = Source[Any] | Stage[Any] | Sink[Any]
+AnyStageClass = type[Source[Any]] | type[Stage[Any]] | type[Sink[Any]]
+
+SHORT_NAMES: dict[str, str] = {
+    "decode": "mpflow.stages.decode:Decode",
+    "detect": "mpflow.stages.detect:Detect",
+    "redact": "mpflow.stages.redact:Redact",
+    "encode": "mpflow.stages.encode:Encode",
+    "faces-json": "mpflow.stages.faces_json:FacesJson",
+}
+
+
+def target_of(stage: str) -> str:
+    """Expand a short name; raises ConfigError naming the nearest ones for an unknown name."""
+    if ":" in stage:
+        return stage
+    if stage in SHORT_NAMES:
+        return SHORT_NAMES[stage]
+    raise ConfigError(
+        f"unknown stage {stage!r}",
+        cure=did_you_mean(stage, SHORT_NAMES) + ", or package.module:Class for one of your own",
+    )
+
+
+def stage_class(target: str) -> AnyStageClass:
+    """Import ``package.module:Class``; raises ConfigError when it is not there or no stage."""
+    module_name, _, class_name = target.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"stage {target!r} cannot be imported: {error}",
+            cure="install its package into the same environment as mpflow",
+        ) from error
+    except AttributeError as error:
+        raise ConfigError(
+            f"module {module_name!r} has no class {class_name!r}",
+            cure="name the stage as package.module:Class",
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, (Source, Stage, Sink))):
+        raise ConfigError(
+            f"{target!r} is no stage",
+            cure="derive the class from mpflow.stage.Source, Stage or Sink",
+        )
+    return found
+
+
+def read_options(name: str, cls: AnyStageClass, values: dict[str, Any]) -> Options:
+    """Check option values against the class's own Options; raises ConfigError naming the key.
+
+    Text is converted where an option is a number or a truth value, since flags and the
+    environment only carry text.
+    """
+    known = [field.name for field in msgspec.structs.fields(cls.Options)]
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown key {name}.{key}", cure=did_you_mean(key, known, name))
+    try:
+        return msgspec.convert(values, cls.Options, strict=False)
+    except (msgspec.ValidationError, ValueError) as error:
+        where, what = _where_and_what(str(error))
+        raise ConfigError(
+            f"{name}{where}: {what}", cure=f"`mpflow presets show` lists the options of {name}"
+        ) from error
+
+
+def build(spec: StageSpec, context: StageContext) -> AnyStage:
+    """Make the stage of a spec, not yet opened."""
+    cls = stage_class(spec.target)
+    return cls(read_options(spec.name, cls, spec.options), context)
+
+
+def did_you_mean(word: str, known: Any, prefix: str = "") -> str:
+    """Say the nearest known names, or all of them when none is near."""
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=3, cutoff=0.5)
+    lead = f"{prefix}." if prefix else ""
+    listed = ", ".join(f"{lead}{name}" for name in (near or names))
+    return f"did you mean {listed}?" if near else f"known are: {listed}"
+
+
+def _where_and_what(text: str) -> tuple[str, str]:
+    """Split msgspec's ``message - at `$.key``` into the key and the message."""
+    what, _, at = text.partition(" - at `$")
+    return at.rstrip("`"), what

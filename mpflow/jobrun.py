@@ -1,0 +1,302 @@
+"""One job's course through the pipeline, as the supervisor leads it.
+
+probing     the source looks at the input
+beginning   the ring is made; every stage opens its end of the job
+running     frames flow; the source says ``ended`` when it has published the last one
+stopping    told to stop: the source ends early, what is in the ring is still written
+concluding  the sink has been told whether the file is whole; then every stage leaves
+aborting    something failed: nothing is waited for but the sink, which closes its file
+done        the outcome is known
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from mpflow.channel import Message
+from mpflow.errors import InternalError, MpflowError, ResourceError, StageDied
+from mpflow.frame import PictureLayout
+from mpflow.graph import MIB, ring_slots
+from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
+from mpflow.machine import memory_available, shared_memory_free
+from mpflow.shm import Bell, Geometry, NoSpace, Segment
+from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, SinkSummary, SourceSummary
+
+DRAIN_S = 15.0
+"""How long a stopped job may take to write what is in the ring."""
+
+CLOSE_S = 5.0
+"""How long the sink of a failed job may take to close its file."""
+
+PAGE = 4096
+SHM_SHARE = 0.9
+MEMORY_SHARE = 0.5
+
+
+Handle = WorkerHandle | CallerHandle
+
+
+@dataclass
+class JobRun:
+    """The state of the job at hand and the moves it may make."""
+
+    spec: PipelineSpec
+    job: JobSpec
+    workers: Sequence[Handle]
+    tell: Callable[..., None]
+    machine: Machine[JobState] = field(default_factory=job_machine)
+    media: MediaInfo | None = None
+    segment: Segment | None = None
+    bells: list[Bell] = field(default_factory=list)
+    read: SourceSummary | None = None
+    wrote: SinkSummary | None = None
+    error: MpflowError | None = None
+    started: float = field(default_factory=time.monotonic)
+    ended: float | None = None
+    deadline: float | None = None
+    warnings: list[str] = field(default_factory=list)
+    broken: bool = False
+
+    @property
+    def source(self) -> Handle:
+        """The worker that reads the input."""
+        return self.workers[0]
+
+    @property
+    def sink(self) -> Handle:
+        """The worker that takes the last step."""
+        return self.workers[-1]
+
+    def go(self, state: JobState, reason: str = "") -> None:
+        """Move on, as the table allows."""
+        self.machine.move(state, now=time.monotonic_ns(), reason=reason)
+
+    def probe(self) -> None:
+        """Ask the source what the input is."""
+        self.source.tell("probe", job=msgspec.to_builtins(self.job))
+
+    def try_begin(self) -> None:
+        """Once the input is known and every worker is ready: make the ring and begin."""
+        ready = all(w.machine.is_in(WorkerState.READY) for w in self.workers)
+        if self.media is None or not ready or not self.machine.is_in(JobState.PROBING):
+            return
+        try:
+            self.segment = self._make_ring(self.media)
+        except MpflowError as error:
+            self.fail(error)
+            return
+        stages = self.workers[0].plan.stages
+        self.bells = [Bell.create() for _ in range(stages)]
+        self.go(JobState.BEGINNING)
+        ops = [stage.name for stage in self.spec.stages[1:]]
+        descriptors = [self.segment.fd, *(bell.fileno() for bell in self.bells)]
+        for handle in self.workers:
+            handle.move(WorkerState.BUSY, self.job.id)
+            handle.begun, handle.idle = False, False
+            handle.tell(
+                "begin",
+                descriptors,
+                job=msgspec.to_builtins(self.job),
+                media=msgspec.to_builtins(self.media),
+                ops=ops,
+                worker=handle.plan.id,
+                stage=handle.plan.stage,
+            )
+
+    def hear(self, handle: Handle, message: Message) -> None:
+        """Take in what a worker says about the job."""
+        match message["kind"]:
+            case "media":
+                self.media = msgspec.convert(message["media"], MediaInfo)
+            case "begun":
+                self.note_begun(handle)
+            case "ended":
+                self.note_read(msgspec.convert(message["summary"], SourceSummary))
+            case "finished":
+                self.note_wrote(msgspec.convert(message["summary"], SinkSummary))
+            case "salvaged":
+                self.wrote = msgspec.convert(message["summary"], SinkSummary)
+            case "idle":
+                self.note_idle(handle)
+
+    def note_warnings(self, texts: Iterable[str]) -> None:
+        """Keep warnings for the report, each once."""
+        self.warnings.extend(text for text in texts if text not in self.warnings)
+
+    def note_death(self, handle: Handle, error: StageDied) -> None:
+        """A worker is gone; after the file was closed that harms only the jobs to come."""
+        if handle is self.sink and self.machine.is_in(JobState.ABORTING):
+            self.give_up()
+        elif self.wrote is not None and self.error is None:
+            self.broken = True
+            self.note_idle(handle)
+        else:
+            self.abort(error)
+
+    def forgive(self, seconds: float) -> None:
+        """The supervisor itself was stopped for so long: deadlines move."""
+        if self.deadline is not None:
+            self.deadline += seconds
+
+    def note_begun(self, handle: Handle) -> None:
+        """One worker has opened its end."""
+        handle.begun = True
+        if self.machine.is_in(JobState.BEGINNING) and all(w.begun for w in self.workers):
+            self.go(JobState.RUNNING)
+
+    def note_read(self, summary: SourceSummary) -> None:
+        """The source has published its last frame: the sink may close when it has it."""
+        self.read = summary
+        self.note_warnings(summary.warnings)
+        if self.machine.is_in(JobState.RUNNING, JobState.STOPPING):
+            complete = not summary.stopped and self.error is None
+            self.sink.tell("conclude", complete=complete)
+            self.go(JobState.CONCLUDING)
+
+    def note_wrote(self, summary: SinkSummary) -> None:
+        """The sink has closed its file: everyone may leave."""
+        self.wrote = summary
+        self.note_warnings(summary.warnings)
+        self.ended = time.monotonic()
+        if self.broken:
+            self._finish()
+        elif self.machine.is_in(JobState.ABORTING):
+            self._finish_when_idle()
+        else:
+            self.leave()
+
+    def leave(self) -> None:
+        """Tell every worker that is in the job to leave it."""
+        for handle in self.workers:
+            if not handle.idle and handle.alive:
+                handle.tell("end")
+        self._finish_when_idle()
+
+    def note_idle(self, handle: Handle) -> None:
+        """One worker has left the job."""
+        handle.idle = True
+        if handle.machine.is_in(WorkerState.BUSY):
+            handle.move(WorkerState.READY, "left the job")
+        self._finish_when_idle()
+
+    def stop(self, error: MpflowError) -> None:
+        """End early but in order: what is in the ring is written and the file closed."""
+        if self.error is not None or self.machine.is_in(JobState.DONE, JobState.CONCLUDING):
+            return
+        if not self.machine.is_in(JobState.RUNNING):
+            self.fail(error)
+            return
+        self.error = error
+        self.go(JobState.STOPPING, error.what)
+        self.deadline = time.monotonic() + DRAIN_S
+        self.source.tell("stop")
+
+    def fail(self, error: MpflowError) -> None:
+        """An error that leaves every worker whole: they leave the job, which is over."""
+        if self.machine.is_in(JobState.DONE, JobState.ABORTING):
+            return
+        self.error = self.error or error
+        self.go(JobState.ABORTING, error.what)
+        self.deadline = time.monotonic() + CLOSE_S
+        if any(not w.idle and w.begun for w in self.workers) and not self.sink.idle:
+            self.sink.tell("close-now")
+        self.leave()
+
+    def abort(self, error: MpflowError) -> None:
+        """A worker is lost: kill all but the sink, which gets a moment to close its file."""
+        if self.machine.is_in(JobState.DONE):
+            return
+        self.broken = True
+        self.error = self.error or error
+        if not self.machine.is_in(JobState.ABORTING):
+            self.go(JobState.ABORTING, error.what)
+        self.deadline = time.monotonic() + CLOSE_S
+        for handle in self.workers[:-1]:
+            handle.kill()
+        closing = self.sink.alive and self.sink.begun and not self.sink.idle and not self.wrote
+        if closing:
+            self.sink.tell("close-now")
+        else:
+            self._finish()
+
+    def give_up(self) -> None:
+        """The deadline has passed: kill everyone."""
+        self.broken = True
+        if self.error is None:
+            self.error = InternalError(
+                "the pipeline did not come to its end in time",
+                cure="run again with --log-level debug and report the log",
+            )
+        for handle in self.workers:
+            handle.kill()
+        if self.machine.is_in(JobState.STOPPING, JobState.CONCLUDING):
+            self.go(JobState.ABORTING, "too late")
+        self._finish()
+
+    def release(self) -> None:
+        """Let go of the ring."""
+        if self.segment is not None:
+            self.segment.close()
+            self.segment = None
+        for bell in self.bells:
+            bell.close()
+        self.bells = []
+
+    def _finish_when_idle(self) -> None:
+        leaving = self.machine.is_in(JobState.CONCLUDING, JobState.ABORTING)
+        if leaving and all(w.idle or not w.alive for w in self.workers):
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self.machine.is_in(JobState.DONE):
+            self.ended = self.ended or time.monotonic()
+            self.go(JobState.DONE)
+
+    def _make_ring(self, media: MediaInfo) -> Segment:
+        video = media.video
+        layout = PictureLayout.of(video.pixel_format, video.width, video.height)
+        demands = [handle.demand for handle in self.workers]
+        journal = layout.nbytes + PAGE if any(d.changes_pixels for d in demands) else 0
+
+        def geometry(slots: int) -> Geometry:
+            return Geometry(
+                slots=slots,
+                slot_bytes=layout.nbytes,
+                stages=self.workers[0].plan.stages,
+                workers=len(self.workers),
+                journal_bytes=journal,
+            )
+
+        one, two = geometry(1).total_bytes, geometry(2).total_bytes
+        slots = ring_slots(
+            demands,
+            bytes_per_slot=two - one,
+            fixed_bytes=one - (two - one),
+            asked=self.spec.slots,
+            budget=self._budget(),
+        )
+        segment = _create(geometry(slots))
+        self.tell("debug", f"ring of {slots} slots, {segment.geometry.total_bytes / MIB:.0f} MiB")
+        return segment
+
+    def _budget(self) -> int:
+        """Bytes the ring may take: what the user gave, else a share of what is free."""
+        free = int(shared_memory_free() * SHM_SHARE)
+        if self.spec.memory:
+            return min(free, self.spec.memory * MIB)
+        return min(free, int(memory_available() * MEMORY_SHARE))
+
+
+def _create(geometry: Geometry) -> Segment:
+    try:
+        return Segment.create(geometry)
+    except NoSpace as error:
+        raise ResourceError(
+            f"shared memory is full: {error}",
+            cure="free or enlarge /dev/shm (in a container: --shm-size), or use fewer slots",
+        ) from error

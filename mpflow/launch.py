@@ -1,0 +1,206 @@
+"""Starting a worker and holding on to it: its process, pidfd, control channel and standard error.
+
+Workers come from a fork server that has the heavy libraries loaded (5 ms a worker); where CUDA is
+asked for they are spawned, since a forked process cannot use it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerContext, SpawnContext
+from multiprocessing.process import BaseProcess
+
+from mpflow import worker
+from mpflow.channel import Channel
+from mpflow.errors import PeerLost, StageDied
+from mpflow.graph import Demand, WorkerPlan
+from mpflow.lifecycle import Machine, WorkerState, worker_machine
+from mpflow.shm import DeathPipe
+from mpflow.spec import PipelineSpec
+
+PRELOADED = ("mpflow.worker", "numpy", "cv2", "av")
+"""What the fork server loads once for all workers."""
+
+REMEMBERED_LINES = 40
+
+
+@dataclass
+class WorkerHandle:
+    """A worker as the supervisor sees it."""
+
+    plan: WorkerPlan
+    process: BaseProcess
+    pidfd: int
+    channel: Channel
+    stderr: int
+    machine: Machine[WorkerState] = field(default_factory=worker_machine)
+    demand: Demand = field(default_factory=Demand)
+    begun: bool = False
+    idle: bool = True
+    reported: dict[str, object] | None = None
+    facts: dict[str, object] = field(default_factory=dict)
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED_LINES))
+    partial_line: bytes = b""
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return self.plan.label
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not been reaped yet."""
+        return not self.machine.is_in(WorkerState.FAILED, WorkerState.STOPPED)
+
+    def move(self, state: WorkerState, reason: str = "") -> None:
+        """Note a change of the worker's state."""
+        self.machine.move(state, now=time.monotonic_ns(), reason=reason)
+
+    def tell(self, kind: str, descriptors: Sequence[int] = (), **values: object) -> None:
+        """Send an order; a worker that is gone hears nothing, and its pidfd says so."""
+        with suppress(PeerLost):
+            self.channel.send(kind, descriptors, **values)
+
+    def kill(self) -> None:
+        """End the process at once; the pidfd says when it is gone."""
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def death(self) -> StageDied:
+        """Why it ended, as an error with stage, pid, exit code or signal, and its last words."""
+        self.process.join(1.0)
+        code = self.process.exitcode
+        facts = {
+            "stage": self.plan.spec.name,
+            "worker": self.plan.number,
+            "pid": self.process.pid,
+            "exit_code": code if code is None or code >= 0 else None,
+            "signal": _signal_name(code),
+        }
+        how = f"by {facts['signal']}" if facts["signal"] else f"with exit code {code}"
+        error = StageDied(
+            f"stage {self.label} (pid {self.process.pid}) ended {how} while it was needed",
+            cure="its last words are in the log; run again with --log-level debug for more",
+            facts=facts,
+        )
+        error.remote_traceback = "\n".join(self.lines)
+        return error
+
+    def read_stderr(self) -> list[str] | None:
+        """Whole lines that the process has written since the last look; None at the end."""
+        try:
+            data = os.read(self.stderr, 65536)
+        except BlockingIOError:
+            return []
+        if not data:
+            return None
+        *lines, self.partial_line = (self.partial_line + data).split(b"\n")
+        if len(self.partial_line) > 65536:
+            lines, self.partial_line = [*lines, self.partial_line], b""
+        texts = [line.decode("utf-8", "replace") for line in lines if line.strip()]
+        self.lines.extend(texts)
+        return texts
+
+    def release(self) -> None:
+        """Close what the supervisor holds of it."""
+        self.channel.close()
+        os.close(self.stderr)
+        os.close(self.pidfd)
+        self.process.join(1.0)
+        with suppress(ValueError):
+            self.process.close()
+
+
+@dataclass
+class CallerHandle:
+    """The caller itself in the last stage's place, when it takes the frames from the ring."""
+
+    plan: WorkerPlan
+    channel: Channel
+    machine: Machine[WorkerState] = field(default_factory=worker_machine)
+    demand: Demand = field(default_factory=Demand)
+    begun: bool = False
+    idle: bool = True
+    alive: bool = True
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return "caller"
+
+    def move(self, state: WorkerState, reason: str = "") -> None:
+        """Note a change of its state."""
+        self.machine.move(state, now=time.monotonic_ns(), reason=reason)
+
+    def tell(self, kind: str, descriptors: Sequence[int] = (), **values: object) -> None:
+        """Send an order; a caller that is gone hears nothing."""
+        with suppress(PeerLost):
+            self.channel.send(kind, descriptors, **values)
+
+    def kill(self) -> None:
+        """A caller is never killed; it learns of the end by its channel."""
+
+
+class Launcher:
+    """Starts workers, all of which die with this process."""
+
+    def __init__(self, spec: PipelineSpec, *, threads: int) -> None:
+        self._spec = spec
+        self._threads = threads
+        self._death = DeathPipe.create()
+        self._context = _context_for(spec)
+
+    def start(self, plan: WorkerPlan) -> WorkerHandle:
+        """Start one worker; it says ``ready`` on its channel, or ``failed``."""
+        ours, theirs = Channel.pair()
+        stderr_read, stderr_write = os.pipe()
+        start = worker.WorkerStart(
+            plan,
+            offline=self._spec.offline,
+            threads=self._threads,
+            log_level=self._spec.log_level,
+            channel=theirs.fileno(),
+            stderr=stderr_write,
+            death=self._death.read_fd,
+        )
+        process = self._context.Process(target=worker.main, args=(start,), name=plan.label)
+        process.start()
+        theirs.close()
+        os.close(stderr_write)
+        os.set_blocking(stderr_read, False)
+        assert process.pid is not None
+        return WorkerHandle(plan, process, os.pidfd_open(process.pid), ours, stderr_read)
+
+    def close(self) -> None:
+        """Let go of the death pipe: every worker that is left is killed by the kernel."""
+        self._death.close()
+
+
+def start_fork_server() -> None:
+    """Begin loading the heavy libraries at once, before anybody says what is to be done."""
+    from multiprocessing import forkserver
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
+    forkserver.ensure_running()
+
+
+def _context_for(spec: PipelineSpec) -> ForkServerContext | SpawnContext:
+    if any(str(s.options.get("device", "")).startswith("cuda") for s in spec.stages):
+        return multiprocessing.get_context("spawn")
+    return multiprocessing.get_context("forkserver")
+
+
+def _signal_name(code: int | None) -> str | None:
+    if code is None or code >= 0:
+        return None
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

@@ -1,0 +1,93 @@
+"""The states of a worker and of a job, as tables; an illegal move raises.
+
+worker:  starting -> ready -> busy -> ready ... -> draining -> stopped
+job:     probing -> beginning -> running -> concluding -> done
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+
+class IllegalMove(Exception):
+    """A state machine was asked for a move that its table does not have."""
+
+
+class WorkerState(StrEnum):
+    """Where a worker stands."""
+
+    STARTING = "starting"
+    READY = "ready"
+    BUSY = "busy"
+    DRAINING = "draining"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class JobState(StrEnum):
+    """Where a job stands. STOPPING drains what is in the ring; ABORTING waits for nobody."""
+
+    PROBING = "probing"
+    BEGINNING = "beginning"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ABORTING = "aborting"
+    CONCLUDING = "concluding"
+    DONE = "done"
+
+
+S = TypeVar("S", bound=StrEnum)
+
+W, J = WorkerState, JobState
+
+WORKER_MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
+    W.STARTING: frozenset({W.READY, W.FAILED, W.STOPPED}),
+    W.READY: frozenset({W.BUSY, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.BUSY: frozenset({W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.DRAINING: frozenset({W.FAILED, W.STOPPED}),
+    W.FAILED: frozenset(),
+    W.STOPPED: frozenset(),
+}
+
+JOB_MOVES: Mapping[JobState, frozenset[JobState]] = {
+    J.PROBING: frozenset({J.BEGINNING, J.ABORTING}),
+    J.BEGINNING: frozenset({J.RUNNING, J.STOPPING, J.ABORTING}),
+    J.RUNNING: frozenset({J.STOPPING, J.ABORTING, J.CONCLUDING}),
+    J.STOPPING: frozenset({J.ABORTING, J.CONCLUDING}),
+    J.ABORTING: frozenset({J.CONCLUDING, J.DONE}),
+    J.CONCLUDING: frozenset({J.ABORTING, J.DONE}),
+    J.DONE: frozenset(),
+}
+
+
+@dataclass
+class Machine(Generic[S]):
+    """A state with its table of moves and its history of (nanoseconds, state, reason)."""
+
+    state: S
+    moves: Mapping[S, frozenset[S]]
+    history: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def move(self, state: S, *, now: int, reason: str = "") -> None:
+        """Go to ``state``; raises IllegalMove when the table has no such move."""
+        if state not in self.moves[self.state]:
+            raise IllegalMove(f"{self.state} -> {state} ({reason or 'no reason given'})")
+        self.state = state
+        self.history.append((now, str(state), reason))
+
+    def is_in(self, *states: S) -> bool:
+        """Whether the state is one of these."""
+        return self.state in states
+
+
+def worker_machine() -> Machine[WorkerState]:
+    """A worker that was just started."""
+    return Machine(WorkerState.STARTING, WORKER_MOVES)
+
+
+def job_machine() -> Machine[JobState]:
+    """A job whose input is about to be looked at."""
+    return Machine(JobState.PROBING, JOB_MOVES)

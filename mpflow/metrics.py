@@ -1,0 +1,126 @@
+"""Counters: what a worker adds to its row, and what the supervisor reads from all rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from mpflow.shm import Segment, Stats, WorkerStats, read_stats
+
+PROGRESS_EVERY_S = 0.25
+STALL_PATIENCE_S = 60.0
+"""With frames under way and no counter moving for so long, something hangs."""
+
+
+class Meter:
+    """One worker's counters, all times in nanoseconds."""
+
+    def __init__(self, segment: Segment, worker: int) -> None:
+        self._row = Stats(segment, worker)
+        self._row.beat(time.monotonic_ns())
+
+    def worked(self, nanoseconds: int, *, frames: int = 0, batches: int = 0) -> None:
+        """Add time spent working and what came of it."""
+        self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches)
+        self._row.beat(time.monotonic_ns())
+
+    def waited_for_input(self, nanoseconds: int) -> None:
+        """Add time without a frame to work on."""
+        self._row.add(wait_input_ns=nanoseconds)
+
+    def waited_for_slot(self, nanoseconds: int) -> None:
+        """Add time without a free slot."""
+        self._row.add(wait_slot_ns=nanoseconds)
+
+
+class Placed(Protocol):
+    """A worker that has a name."""
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+
+
+class Progress:
+    """One job's counters over time: rate, time left, and whether anything still moves.
+
+    The clock comes in as an argument, in seconds.
+    """
+
+    def __init__(self, patience: float = STALL_PATIENCE_S) -> None:
+        self.patience = patience
+        self.counts: tuple[WorkerStats, ...] = ()
+        self.first_frame: float | None = None
+        self._labels: list[str] = []
+        self._told: float | None = None
+        self._moved: float | None = None
+
+    def frames_at(self, worker: int) -> int:
+        """Frames a worker has given on; -1 is the sink."""
+        return self.counts[worker].frames if self.counts else 0
+
+    def look(
+        self, segment: Segment, workers: Sequence[Placed], total: int | None, now: float
+    ) -> dict[str, Any] | None:
+        """Read all rows; the news to tell when it is time for some."""
+        counts = read_stats(segment)
+        if self._moved is None or _moving(counts) != _moving(self.counts):
+            self._moved = now
+        self.counts = counts
+        self._labels = [worker.label for worker in workers]
+        if self.first_frame is None and counts[-1].frames:
+            self.first_frame = now
+        if self.first_frame is None or (
+            self._told is not None and now - self._told < PROGRESS_EVERY_S
+        ):
+            return None
+        self._told = now
+        return self._news(total, now)
+
+    def stalled(self, now: float) -> bool:
+        """Whether nothing has moved for longer than the patience lasts."""
+        return self._moved is not None and now - self._moved > self.patience
+
+    def forgive(self, seconds: float) -> None:
+        """The supervisor itself was stopped for so long: that was nobody's stall."""
+        if self._moved is not None:
+            self._moved += seconds
+
+    def suspect(self) -> str:
+        """The worker that has worked for the longest without giving anything on."""
+        oldest = min(
+            range(len(self.counts)), key=lambda i: self.counts[i].heartbeat_ns, default=None
+        )
+        return "nobody" if oldest is None else self._labels[oldest]
+
+    def _news(self, total: int | None, now: float) -> dict[str, Any]:
+        frame = self.counts[-1].frames
+        elapsed = max(now - (self.first_frame or now), 1e-9)
+        fps = (frame - 1) / elapsed if frame > 1 else 0.0
+        left = None if not total or not fps else max(0.0, (total - frame) / fps)
+        stages = {
+            label: {
+                "frames": count.frames,
+                "busy": _share(count.busy_ns, count),
+            }
+            for label, count in zip(self._labels, self.counts, strict=True)
+        }
+        return {
+            "frame": frame,
+            "total": total,
+            "fps": round(fps, 2),
+            "eta_s": None if left is None else round(left, 1),
+            "dropped": 0,
+            "stages": stages,
+        }
+
+
+def _moving(counts: Sequence[WorkerStats]) -> list[int]:
+    """What changes as long as the pipeline lives."""
+    return [count.frames for count in counts]
+
+
+def _share(nanoseconds: int, count: WorkerStats) -> float:
+    whole = count.busy_ns + count.wait_input_ns + count.wait_slot_ns
+    return round(nanoseconds / whole, 3) if whole else 0.0

@@ -1,0 +1,196 @@
+"""The Python door: ``run`` a whole job, or take the frames yourself with ``Pipeline``.
+
+    report = mpflow.run(mpflow.RunSpec(input="in.mp4", output="out.mp4"))
+
+    with mpflow.Pipeline(mpflow.RunSpec(input="in.mp4")) as pipeline:
+        for token, frame in pipeline:
+            ...                      # frame.bgr(box), token.faces, ...
+
+Both raise what the command line prints: an MpflowError with its cure. Neither installs a signal
+handler, and both work from a script without a ``__main__`` guard, a notebook cell or a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from mpflow.channel import Channel, Message
+from mpflow.config import resolve
+from mpflow.errors import ConfigError, InternalError, PeerLost
+from mpflow.frame import Frame
+from mpflow.graph import plan_workers
+from mpflow.jobs import plan_jobs, settle
+from mpflow.metrics import Meter
+from mpflow.orders import Orders
+from mpflow.report import Report
+from mpflow.runner import Desk, SinkRunner
+from mpflow.session import JobResult, Session
+from mpflow.shm import Bell, Order, Ring, Segment
+from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, RunSpec, SinkSummary, StageSpec
+from mpflow.tokens import Token
+
+CALLER = StageSpec("caller", "the caller itself")
+
+
+def run(spec: RunSpec) -> Report:
+    """Run one job to its end and return its report; raises the MpflowError it ended with.
+
+    A KeyboardInterrupt while it runs ends the job in order first, then goes on.
+    """
+    if not spec.output:
+        raise ConfigError("run() needs an output", cure="set output=, or use mpflow.Pipeline")
+    pipeline = _resolve(spec)
+    (job,) = plan_jobs([spec.input], spec.output, preset=spec.preset, overwrite=spec.overwrite)
+    with Session() as session:
+        session.open(pipeline, log_file=spec.log_file)
+        result = settle(job, session.run(job))
+    if result.error is not None:
+        raise result.error
+    return result.report
+
+
+class Pipeline:
+    """A pipeline whose last stage is the caller: iterate over (token, frame), in order.
+
+    A frame is valid until the next one is asked for; ``report`` is there after the last one.
+    Use it as a context manager, from one thread.
+    """
+
+    def __init__(self, spec: RunSpec) -> None:
+        if spec.output:
+            raise ConfigError("a Pipeline has no output", cure="leave output= out, or use run()")
+        resolved = _resolve(spec)
+        self._spec = msgspec.structs.replace(resolved, stages=(*resolved.stages[:-1], CALLER))
+        self._log_file = spec.log_file
+        self._job = JobSpec("job-1", str(Path(spec.input)))
+        self._session: Session | None = None
+        self.report: Report | None = None
+
+    def __enter__(self) -> Self:
+        self._session = Session()
+        self._session.open(self._spec, takes_frames=True, log_file=self._log_file)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+    def __iter__(self) -> Iterator[tuple[Token, Frame]]:
+        session = self._session
+        if session is None:
+            raise ConfigError("the pipeline is not open", cure="use `with Pipeline(spec) as p:`")
+        session.start(self._job)
+        orders = _CallerOrders(session, self._job)
+        message, descriptors = orders.wait_for_begin()
+        media = msgspec.convert(message["media"], MediaInfo)
+        segment = Segment.attach(descriptors[0])
+        bells = [Bell(fd) for fd in descriptors[1:]]
+        os.close(descriptors[0])
+        try:
+            yield from self._frames(session.channel, segment, bells, orders, media)
+            self.report = orders.wait_for_report()
+        finally:
+            segment.close()
+            for bell in bells:
+                bell.close()
+
+    def _frames(
+        self,
+        channel: Channel,
+        segment: Segment,
+        bells: list[Bell],
+        orders: _CallerOrders,
+        media: MediaInfo,
+    ) -> Iterator[tuple[Token, Frame]]:
+        plan = plan_workers(self._spec)[-1]
+        ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=Order.WATERMARK)
+        desk = Desk.at(CALLER.name, ring, Meter(segment, plan.id), orders, media.video)
+        channel.send("begun")
+        runner = SinkRunner(desk)
+        yield from runner.frames()
+        orders.raise_if_failed()
+        channel.send("finished", summary=msgspec.to_builtins(SinkSummary(runner.written)))
+
+
+class _CallerOrders(Orders):
+    """Orders to a caller come between the news of the run, and the run may end among them."""
+
+    def __init__(self, session: Session, job: JobSpec) -> None:
+        super().__init__(session.channel)
+        self._session = session
+        self._job = job
+        self._result: JobResult | None = None
+
+    def read(self) -> None:
+        try:
+            super().read()
+        except PeerLost:
+            self._result = self._session.lost(self._job)
+            self.close_now = True
+
+    def wait_for_begin(self) -> tuple[Message, list[int]]:
+        """Wait for the ring; raises the job's error when it comes to none."""
+        while self._result is None:
+            received = self._receive()
+            if received is None:
+                continue
+            if received[0]["kind"] == "begin":
+                return received
+            self._note(received[0])
+        self.raise_if_failed()
+        raise InternalError("the run ended before it began")
+
+    def wait_for_report(self) -> Report:
+        """Leave the job with everyone else and return its report; raises the job's error."""
+        while self._result is None:
+            received = self._receive()
+            if received is not None:
+                self._note(received[0])
+        self.raise_if_failed()
+        return self._result.report
+
+    def raise_if_failed(self) -> None:
+        """Raise the error the run ended with, if it has ended."""
+        while self.close_now and self._result is None:
+            received = self._receive()
+            if received is not None:
+                self._note(received[0])
+        if self._result is not None and self._result.error is not None:
+            raise self._result.error
+
+    def _receive(self) -> tuple[Message, list[int]] | None:
+        try:
+            return self._channel.receive()
+        except PeerLost:
+            self._result = self._session.lost(self._job)
+            return None
+
+    def _note(self, message: Message) -> None:
+        result = self._session.hear(message)
+        if result is not None:
+            self._result = result
+            self.close_now = True
+            return
+        if message["kind"] == "end":
+            with suppress(PeerLost):
+                self._channel.send("idle")
+        super()._note(message)
+
+
+def _resolve(spec: RunSpec) -> PipelineSpec:
+    flags = [(key, value, "RunSpec.set") for key, value in spec.set.items()]
+    file = Path(spec.config) if spec.config else None
+    return resolve(spec.preset, flags=flags, config_file=file).spec

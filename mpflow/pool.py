@@ -1,0 +1,136 @@
+"""The workers of a pipeline: started together, listened to, replaced, seen off."""
+
+from __future__ import annotations
+
+import select
+import time
+from functools import partial
+from typing import Protocol
+
+from mpflow.channel import Channel, Message
+from mpflow.errors import PeerLost
+from mpflow.graph import plan_workers
+from mpflow.launch import CallerHandle, Launcher, WorkerHandle
+from mpflow.lifecycle import WorkerState
+from mpflow.reactor import Reactor
+from mpflow.spec import PipelineSpec
+
+QUIT_S = 5.0
+"""How long a worker may take to close its stage before it is killed."""
+
+Handle = WorkerHandle | CallerHandle
+
+
+class Listener(Protocol):
+    """Who hears what the workers say and how they end."""
+
+    def hear(self, handle: Handle, message: Message) -> None:
+        """A worker has said something."""
+
+    def hear_line(self, handle: Handle, line: str) -> None:
+        """A worker, or a library in it, has written a line to its standard error."""
+
+    def note_death(self, handle: WorkerHandle) -> None:
+        """A worker that was not asked to leave is gone."""
+
+
+class Pool:
+    """All workers of one pipeline; with ``caller``, that one stands in the last stage's place."""
+
+    def __init__(
+        self,
+        spec: PipelineSpec,
+        launcher: Launcher,
+        reactor: Reactor,
+        listener: Listener,
+        caller: Channel | None,
+    ) -> None:
+        self._spec = spec
+        self._launcher = launcher
+        self._reactor = reactor
+        self._listener = listener
+        self._caller = caller
+        self.workers: list[Handle] = []
+
+    @property
+    def whole(self) -> bool:
+        """Whether every worker is there."""
+        return bool(self.workers) and all(handle.alive for handle in self.workers)
+
+    def start(self) -> None:
+        """Start every worker; each says ``ready`` when its stage is open."""
+        plans = plan_workers(self._spec)
+        for plan in plans[:-1] if self._caller is not None else plans:
+            handle = self._launcher.start(plan)
+            self.workers.append(handle)
+            self._reactor.watch(handle.channel.fileno(), partial(self._read, handle))
+            self._reactor.watch(handle.stderr, partial(self._read_lines, handle))
+            self._reactor.watch(handle.pidfd, partial(self._bury, handle))
+        if self._caller is not None:
+            caller = CallerHandle(plans[-1], self._caller)
+            caller.move(WorkerState.READY)
+            self.workers.append(caller)
+
+    def kill(self) -> None:
+        """End every worker at once."""
+        for handle in self.workers:
+            handle.kill()
+        self._part()
+
+    def dismiss(self) -> None:
+        """Let every worker close its stage and leave; kill what does not in time."""
+        for handle in self.workers:
+            if isinstance(handle, WorkerHandle) and handle.alive:
+                handle.move(WorkerState.DRAINING)
+                handle.tell("quit")
+        self._part()
+
+    def _read(self, handle: WorkerHandle) -> None:
+        try:
+            while (received := handle.channel.receive(wait=False)) is not None:
+                self._listener.hear(handle, received[0])
+        except PeerLost:
+            self._reactor.unwatch(handle.channel.fileno())
+
+    def _read_lines(self, handle: WorkerHandle) -> None:
+        lines = handle.read_stderr()
+        if lines is None:
+            self._reactor.unwatch(handle.stderr)
+            return
+        for line in lines:
+            self._listener.hear_line(handle, line)
+
+    def _bury(self, handle: WorkerHandle) -> None:
+        """The process is gone: hear its last words, then say so."""
+        self._reactor.unwatch(handle.pidfd)
+        self._read(handle)
+        self._read_lines(handle)
+        expected = handle.machine.is_in(WorkerState.DRAINING)
+        handle.move(WorkerState.STOPPED if expected else WorkerState.FAILED)
+        if not expected:
+            self._listener.note_death(handle)
+
+    def _part(self) -> None:
+        """See every process end, and let go of what was held of it."""
+        deadline = time.monotonic() + QUIT_S
+        for handle in self.workers:
+            if not isinstance(handle, WorkerHandle):
+                continue
+            while not _is_gone(handle.pidfd, 0.02):
+                # what it still says must be read, or it waits for room to say it
+                self._read_lines(handle)
+                if time.monotonic() > deadline:
+                    handle.kill()
+                    _is_gone(handle.pidfd, QUIT_S)
+                    break
+            for descriptor in (handle.pidfd, handle.channel.fileno(), handle.stderr):
+                self._reactor.unwatch(descriptor)
+            handle.release()
+        self.workers = []
+
+
+def _is_gone(pidfd: int, patience: float) -> bool:
+    """Whether the process of a pidfd has ended, waiting at most ``patience`` seconds."""
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    return bool(poll.poll(patience * 1000))

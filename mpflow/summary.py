@@ -1,0 +1,67 @@
+"""A finished job's report, made from what the supervisor saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mpflow.jobrun import JobRun
+from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.logbook import hide_credentials
+from mpflow.metrics import Progress
+from mpflow.report import Report, StageReport
+from mpflow.shm import WorkerStats
+
+
+def report_of(run: JobRun, progress: Progress) -> Report:
+    """Put together what the source read, the sink wrote, and the workers counted."""
+    wrote, read = run.wrote, run.read
+    complete = wrote is not None and wrote.complete and run.error is None
+    return Report(
+        job=run.job.id,
+        input=hide_credentials(run.job.input),
+        output=hide_credentials(run.job.output),
+        partial="" if complete else hide_credentials(run.job.partial),
+        playable=wrote is not None and wrote.playable and wrote.frames > 0,
+        complete=complete,
+        frames_read=read.frames if read else progress.frames_at(0),
+        frames_written=wrote.frames if wrote else progress.frames_at(-1),
+        frames_expected=_expected(run),
+        damaged=read.damaged if read else 0,
+        size=wrote.size if wrote else 0,
+        seconds=(run.ended or run.started) - run.started,
+        first_frame_seconds=_since(run.started, progress.first_frame),
+        slots=run.segment.geometry.slots if run.segment else 0,
+        stages=_stages(run.workers, progress.counts),
+        warnings=tuple(hide_credentials(text) for text in run.warnings),
+    )
+
+
+def _since(start: float, moment: float | None) -> float | None:
+    return None if moment is None else moment - start
+
+
+def _expected(run: JobRun) -> int | None:
+    if run.read is not None and run.read.expected is not None:
+        return run.read.expected
+    return run.media.video.frames if run.media is not None else None
+
+
+def _stages(
+    workers: Sequence[WorkerHandle | CallerHandle], counts: Sequence[WorkerStats]
+) -> tuple[StageReport, ...]:
+    """Add up the workers of each stage."""
+    stages: dict[str, StageReport] = {}
+    for handle, count in zip(workers, counts, strict=False):
+        spec = handle.plan.spec
+        so_far = stages.get(spec.name, StageReport(spec.name, spec.workers))
+        facts = handle.facts if isinstance(handle, WorkerHandle) else {}
+        stages[spec.name] = StageReport(
+            spec.name,
+            spec.workers,
+            so_far.frames + count.frames,
+            so_far.batches + count.batches,
+            so_far.busy + count.busy_ns / 1e9,
+            so_far.waiting + (count.wait_input_ns + count.wait_slot_ns) / 1e9,
+            {**so_far.facts, **facts},
+        )
+    return tuple(stages.values())

@@ -1,0 +1,299 @@
+"""The supervisor process: it watches and decides, and never touches a pixel.
+
+It starts the workers, leads one job after another through them, gathers their logs, and waits on
+pidfds, channels and signals, never on the ring's lock. It serves one caller, over the control
+socket it inherits; when that caller is gone it ends the run in order and leaves.
+
+    python -m mpflow.supervisor --channel FD
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mpflow import errors
+from mpflow.channel import Channel, Message
+from mpflow.errors import InternalError, Interrupted, MpflowError, PeerLost, Terminated
+from mpflow.graph import Demand
+from mpflow.jobrun import JobRun
+from mpflow.launch import Launcher, WorkerHandle, start_fork_server
+from mpflow.lifecycle import JobState, WorkerState
+from mpflow.logbook import Logbook, LogRecord, hide_credentials
+from mpflow.machine import core_budget
+from mpflow.metrics import Progress
+from mpflow.pool import Handle, Pool
+from mpflow.reactor import Reactor
+from mpflow.report import Report
+from mpflow.spec import JobSpec, PipelineSpec
+from mpflow.summary import report_of
+
+TICK_S = 0.1
+
+OVERSLEPT_S = 3.0
+"""A longer gap between two ticks means the machine or the whole group was stopped."""
+
+
+class Supervisor:
+    """The loop: wait for something to happen, let it be handled, look at the clock."""
+
+    def __init__(self, caller: Channel) -> None:
+        self._caller = caller
+        self._outbox: deque[tuple[str, dict[str, Any]]] = deque()
+        self._reactor = Reactor()
+        self._queue: deque[JobSpec] = deque()
+        self._spec: PipelineSpec | None = None
+        self._launcher: Launcher | None = None
+        self._pool: Pool | None = None
+        self._logbook: Logbook | None = None
+        self._run: JobRun | None = None
+        self._progress = Progress()
+        self._fatal: MpflowError | None = None
+        self._takes_frames = False
+        self._leaving = False
+        self._last_tick = time.monotonic()
+
+    def serve(self) -> None:
+        """Serve the caller until it says goodbye or is gone."""
+        self._reactor.watch(self._caller.fileno(), self._hear_caller)
+        self._reactor.catch(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        start_fork_server()
+        while not (self._leaving and self._run is None):
+            self._reactor.wait(TICK_S)
+            self._tick(time.monotonic())
+        self._dismiss()
+
+    def hear(self, handle: Handle, message: Message) -> None:
+        """Take in what a worker says."""
+        match message["kind"]:
+            case "ready":
+                handle.demand = msgspec.convert(message["demand"], Demand)
+                handle.move(WorkerState.READY)
+            case "log":
+                self._note(message["level"], message["text"], handle, message["frame"])
+            case "warning":
+                self._note("warning", message["text"], handle)
+                if self._run is not None:
+                    self._run.note_warnings([message["text"]])
+            case "fact" if isinstance(handle, WorkerHandle):
+                handle.facts[message["key"]] = message["value"]
+            case "failed":
+                self._note_failure(handle, message)
+            case _ if self._run is not None:
+                self._run.hear(handle, message)
+
+    def hear_line(self, handle: Handle, line: str) -> None:
+        """Keep a line of a worker's standard error."""
+        self._note("info", line, handle)
+
+    def note_death(self, handle: WorkerHandle) -> None:
+        """A worker is gone that was not asked to leave."""
+        if self._leaving and self._run is None:
+            return
+        error = handle.death()
+        self._note("error" if handle.reported is None else "debug", str(error), handle)
+        if self._run is not None:
+            self._run.note_death(handle, error)
+
+    def _hear_caller(self) -> None:
+        try:
+            while (received := self._caller.receive(wait=False)) is not None:
+                self._obey(received[0])
+        except PeerLost as lost:
+            self._reactor.unwatch(self._caller.fileno())
+            self._leave(lost)
+
+    def _obey(self, message: Message) -> None:
+        match message["kind"]:
+            case "open":
+                self._open(message)
+            case "job":
+                self._queue.append(msgspec.convert(message["job"], JobSpec))
+            case "stop":
+                self._stop(message["signal"])
+            case "abort" if self._run is not None:
+                self._run.abort(
+                    Interrupted("stopped at once", cure="what was under way is not in the output")
+                )
+            case "close":
+                self._leave(PeerLost("the caller has closed the run"))
+            case _ if self._takes_frames and self._pool is not None and self._pool.workers:
+                self.hear(self._pool.workers[-1], message)
+
+    def _open(self, message: Message) -> None:
+        self._spec = msgspec.convert(message["spec"], PipelineSpec)
+        self._takes_frames = message["takes_frames"]
+        path = Path(message["log_file"]) if message["log_file"] else None
+        try:
+            self._logbook = Logbook(
+                message["run"], path=path, level=self._spec.log_level, show=self._show
+            )
+        except MpflowError as error:
+            self._fatal = error
+            return
+        self._launcher = Launcher(self._spec, threads=core_budget())
+        caller = self._caller if self._takes_frames else None
+        self._pool = Pool(self._spec, self._launcher, self._reactor, self, caller)
+        self._pool.start()
+
+    def _stop(self, number: int) -> None:
+        """End the run in order, as Ctrl-C and SIGTERM ask for; further jobs do not start."""
+        name = signal.Signals(number).name
+        kind = Interrupted if number == signal.SIGINT else Terminated
+        error = kind(f"stopped by {name}", cure="the output so far is under its partial name")
+        self._fatal = self._fatal or error
+        if self._run is not None:
+            self._run.stop(error)
+
+    def _leave(self, why: MpflowError) -> None:
+        """The caller is gone or has had enough: end the job at hand, then leave."""
+        self._leaving = True
+        self._fatal = self._fatal or why
+        if self._run is None:
+            return
+        if self._takes_frames:
+            self._run.sink.idle = True
+            self._run.abort(why)
+        else:
+            self._run.stop(why)
+
+    def _note_failure(self, handle: Handle, message: Message) -> None:
+        error = errors.from_wire(message["error"])
+        if type(error) is InternalError:
+            error.what = f"stage {handle.label} failed: {error.what}"
+        error.facts.setdefault("stage", handle.label)
+        self._note("debug", error.remote_traceback, handle)
+        if isinstance(handle, WorkerHandle):
+            handle.reported = message["error"]
+        if message["phase"] == "start":
+            self._fatal = self._fatal or error
+        if self._run is None:
+            return
+        if message["phase"] == "run":
+            self._run.abort(error)
+        else:
+            self._run.fail(error)
+
+    def _tick(self, now: float) -> None:
+        gap = now - self._last_tick
+        self._last_tick = now
+        for number in self._reactor.signals():
+            self._stop(signal.SIGTERM if number == signal.SIGHUP else number)
+            self._leaving = self._leaving or number != signal.SIGINT
+        if self._run is None:
+            self._next_job()
+        else:
+            self._lead(self._run, now, gap if gap > OVERSLEPT_S else 0.0)
+        while self._outbox and self._caller.offer(self._outbox[0][0], **self._outbox[0][1]):
+            self._outbox.popleft()
+
+    def _next_job(self) -> None:
+        if not self._queue:
+            return
+        if self._fatal is not None:
+            self._refuse(self._queue.popleft(), self._fatal)
+            return
+        if self._pool is None or self._spec is None:
+            return
+        if not self._pool.whole:
+            self._pool.kill()
+            self._pool.start()
+        job = self._queue.popleft()
+        self._progress = Progress()
+        self._run = JobRun(self._spec, job, self._pool.workers, self._note)
+        self._run.probe()
+
+    def _lead(self, run: JobRun, now: float, overslept: float) -> None:
+        """Look at the job's clock; ``overslept`` seconds are nobody's fault."""
+        run.forgive(overslept)
+        self._progress.forgive(overslept)
+        run.try_begin()
+        if run.segment is not None and run.media is not None:
+            self._watch_progress(run, run.media.video.frames, now)
+        if run.deadline is not None and now > run.deadline:
+            run.give_up()
+        if run.machine.is_in(JobState.DONE):
+            self._conclude(run)
+
+    def _watch_progress(self, run: JobRun, total: int | None, now: float) -> None:
+        assert run.segment is not None
+        news = self._progress.look(run.segment, run.workers, total, now)
+        if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
+            self._caller.offer("progress", job=run.job.id, **news)
+        if self._progress.stalled(now) and run.deadline is None:
+            run.abort(
+                InternalError(
+                    f"no frame has moved for {self._progress.patience:.0f} s:"
+                    f" {self._progress.suspect()} holds the pipeline up",
+                    cure="run again with --log-level debug and report the log",
+                )
+            )
+
+    def _conclude(self, run: JobRun) -> None:
+        """The outcome is known: report it and make room for the next job."""
+        report = report_of(run, self._progress)
+        error = None if run.error is None else errors.to_wire(run.error)
+        run.release()
+        self._run = None
+        if self._logbook is not None:
+            self._logbook.flush()
+        if run.broken and self._pool is not None:
+            self._pool.kill()
+        self._say_done(report, error)
+
+    def _refuse(self, job: JobSpec, error: MpflowError) -> None:
+        report = Report(job.id, hide_credentials(job.input), hide_credentials(job.output))
+        self._say_done(report, errors.to_wire(error))
+
+    def _say_done(self, report: Report, error: Message | None) -> None:
+        """Queue a job's last message; it goes as soon as the caller has room for it."""
+        self._outbox.append(("done", {"report": msgspec.to_builtins(report), "error": error}))
+
+    def _dismiss(self) -> None:
+        """See the workers off, and say what is still to be said."""
+        if self._pool is not None:
+            self._pool.dismiss()
+        if self._launcher is not None:
+            self._launcher.close()
+        if self._logbook is not None:
+            self._logbook.close()
+        for job in self._queue:
+            self._refuse(job, self._fatal or PeerLost("the supervisor is leaving"))
+        while self._outbox and self._caller.offer(self._outbox[0][0], **self._outbox[0][1]):
+            self._outbox.popleft()
+
+    def _note(self, level: str, text: str, handle: Handle | None = None, frame: int = -1) -> None:
+        if self._logbook is not None and text:
+            stage = "supervisor" if handle is None else handle.plan.spec.name
+            number = 0 if handle is None else handle.plan.number
+            self._logbook.note(level, text, stage=stage, worker=number, frame=frame)
+
+    def _show(self, record: LogRecord) -> None:
+        self._caller.offer("log", record=msgspec.to_builtins(record))
+
+
+def main(arguments: list[str]) -> None:
+    """Serve the caller at the other end of the inherited channel."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _forget_main_module()
+    channel = Channel.adopt(int(arguments[arguments.index("--channel") + 1]))
+    Supervisor(channel).serve()
+
+
+def _forget_main_module() -> None:
+    """Workers would run this module a second time as their ``__main__``; there is no need."""
+    module = sys.modules["__main__"]
+    module.__spec__ = None
+    if hasattr(module, "__file__"):
+        del module.__file__
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

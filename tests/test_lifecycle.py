@@ -1,0 +1,48 @@
+"""State machines move as their tables say and raise otherwise."""
+
+import pytest
+
+from mpflow.lifecycle import (
+    JOB_MOVES,
+    WORKER_MOVES,
+    IllegalMove,
+    JobState,
+    WorkerState,
+    job_machine,
+    worker_machine,
+)
+
+
+def test_a_worker_that_is_ready_gets_busy_and_ready_again() -> None:
+    machine = worker_machine()
+    for state in (WorkerState.READY, WorkerState.BUSY, WorkerState.READY, WorkerState.DRAINING):
+        machine.move(state, now=1, reason="test")
+    assert machine.state is WorkerState.DRAINING
+    assert machine.history[0] == (1, "ready", "test")
+
+
+@pytest.mark.parametrize("moves", [WORKER_MOVES, JOB_MOVES], ids=["worker", "job"])
+def test_every_state_has_a_row_and_every_state_is_reached(moves: dict) -> None:
+    states = set(moves)
+    assert states == set(type(next(iter(states))))
+    reached = set().union(*moves.values())
+    assert states - reached <= {WorkerState.STARTING, JobState.PROBING}
+
+
+@pytest.mark.parametrize(
+    ("start", "illegal"),
+    [(job_machine, JobState.DONE), (job_machine, JobState.CONCLUDING), (worker_machine, "busy")],
+)
+def test_an_illegal_move_raises_and_changes_nothing(start, illegal) -> None:
+    machine = start()
+    before = machine.state
+    with pytest.raises(IllegalMove):
+        machine.move(illegal, now=0)
+    assert machine.state is before
+    assert machine.history == []
+
+
+def test_final_states_have_no_way_out() -> None:
+    for state in (WorkerState.FAILED, WorkerState.STOPPED):
+        assert WORKER_MOVES[state] == frozenset()
+    assert JOB_MOVES[JobState.DONE] == frozenset()
