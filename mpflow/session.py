@@ -131,11 +131,6 @@ class Session:
         return self._process.poll() is None
 
     @property
-    def alive(self) -> bool:
-        """Whether the supervisor still runs."""
-        return self._process.poll() is None
-
-    @property
     def pid(self) -> int:
         """The supervisor's process id."""
         return self._process.pid
