@@ -10,7 +10,7 @@ however sparse a subtitle track is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import cast
 
@@ -21,15 +21,17 @@ from av.stream import Stream
 from av.subtitles.stream import SubtitleStream
 from av.video.stream import VideoStream
 
+from mpflow.media.probe import is_attached
 from mpflow.media.source import open_input
 from mpflow.media.tags import Tags, kept_tags, lost_tags, needs_metadata_keys
 from mpflow.media.text import TextTrack
 from mpflow.media.timeline import Continuity
 from mpflow.media.tracks import How, Plan, describe, plan_tracks
 
-
 # A mov_text sample of no characters: it ends the text before it.
 _NO_TEXT = b"\0\0"
+# The deepest reordering of pictures there is, in packets.
+_MOST_EARLY = 32
 
 
 @dataclass(slots=True)
@@ -43,6 +45,27 @@ class _Track:
     remade_gaps: bool = False
     text: TextTrack | None = None
     last: int | None = None
+    early: list[Packet[Stream]] = field(default_factory=list)
+
+    def settle(self, packet: Packet[Stream]) -> list[Packet[Stream]]:
+        """Give decoding times to a video track's first packets, where the container has none.
+
+        They wait for the first packet that has one, and count back from it.
+        """
+        if (
+            self.out.type != "video"
+            or is_attached(self.out)
+            or (packet.dts is not None and not self.early)
+        ):
+            return [packet]
+        self.early.append(packet)
+        if packet.dts is None and len(self.early) <= _MOST_EARLY:
+            return []
+        waiting, self.early = self.early, []
+        known = packet.dts if packet.dts is not None else waiting[0].pts or 0
+        for back, early in enumerate(reversed(waiting)):
+            early.dts = known - back * max(1, packet.duration or 1)
+        return waiting
 
 
 class StreamCopy:
@@ -68,6 +91,7 @@ class StreamCopy:
         self._packets: Iterator[Packet[Stream]] = iter(())
         self._clock = Fraction(-(1 << 40))
         self._moved: set[int] = set()
+        self.has_cover = False
 
     def add_to(
         self, output: OutputContainer, add_picture: Callable[[], VideoStream]
@@ -102,7 +126,13 @@ class StreamCopy:
 
     def needs_metadata_keys(self, output: OutputContainer) -> bool:
         """Whether an mp4 or mov output needs the muxer's metadata keys to lose no tag."""
-        return self._keep_metadata and needs_metadata_keys(output.metadata)
+        if not (self._keep_metadata and needs_metadata_keys(output.metadata)):
+            return False
+        if self.has_cover:
+            lost = [key for key in output.metadata if needs_metadata_keys({key: ""})]
+            self._warn(f"{output.format.name} cannot keep tags beside cover art: {', '.join(lost)}")
+            return False
+        return True
 
     def pump(self, output: OutputContainer, until: Fraction) -> None:
         """Copy packets up to a time in seconds."""
@@ -143,8 +173,9 @@ class StreamCopy:
 
     def _see_picture(self, packet: Packet[VideoStream]) -> None:
         for settled in self._continuity.feed(packet):
-            if settled.dts is not None:
-                self._clock = max(self._clock, settled.dts * settled.time_base)
+            stamp = settled.dts if settled.dts is not None else settled.pts
+            if stamp is not None:
+                self._clock = max(self._clock, stamp * settled.time_base)
 
     def _write(self, output: OutputContainer, track: _Track, packet: Packet[Stream]) -> None:
         if track.remade_gaps and packet.size == len(_NO_TEXT) and bytes(packet) == _NO_TEXT:
@@ -153,26 +184,27 @@ class StreamCopy:
             for made in track.text.convert(packet):
                 self._mux(output, track, made)
             return
-        self._mux(output, track, packet)
+        for settled in track.settle(packet):
+            self._mux(output, track, settled)
 
     def _mux(self, output: OutputContainer, track: _Track, packet: Packet[Stream]) -> None:
-        """Write a packet with its time stamps, which only have to be in order."""
-        index = packet.stream_index
-        packet.dts = packet.dts if packet.dts is not None else packet.pts
-        packet.pts = packet.pts if packet.pts is not None else packet.dts
+        """Write a packet with its time stamps, which only have to be there and in order."""
+        dts = packet.dts if packet.dts is not None else packet.pts
+        pts = packet.pts if packet.pts is not None else dts
+        packet.dts, packet.pts = dts or 0, pts or 0
         self._continuity.shift(packet)
-        if packet.dts is not None and packet.pts is not None:
-            if track.last is not None and packet.dts <= track.last and track.out.type == "audio":
-                self._moved.add(index)
-                packet.dts = track.last + 1
-                packet.pts = max(packet.pts, packet.dts)
-            track.last = packet.dts
+        if track.last is not None and packet.dts <= track.last and track.out.type != "subtitle":
+            self._moved.add(packet.stream_index)
+            packet.dts = track.last + 1
+            packet.pts = max(packet.pts, packet.dts)
+        track.last = packet.dts
         packet.stream = track.out
         output.mux_one(packet)
 
     def _add(self, output: OutputContainer, source: Stream, plan: Plan) -> None:
         if plan.how is How.COPY:
             out = output.add_stream_from_template(source, opaque=True)
+            self.has_cover |= source.type == "video" and is_attached(source)
             gaps = source.type == "subtitle" and output.format.name in ("mp4", "mov")
             self._tracks[source.index] = _Track(out, remade_gaps=gaps)
         elif plan.how is How.TEXT:

@@ -19,16 +19,27 @@ _SAFE = frozenset({"title", "language"})
 # Written by the muxer, or true only of the old file.
 _STALE = re.compile(
     r"^(major_brand|minor_version|compatible_brands|encoder|encoded_by|rotate|duration"
-    r"|vendor_id|bps|number_of_(frames|bytes)|_statistics_.*|source_id)(-\w+)?$",
+    r"|vendor_id|location-eng|bps|number_of_(frames|bytes)|_statistics_.*|source_id)(-\w+)?$",
     re.IGNORECASE,
 )
-# The track's name in mp4 and mov: a plain one is written anew, and so missed by nobody.
+# The track's name in mp4 and mov: a plain one is written anew.
 _HANDLER = "handler_name"
+# Tags that nobody misses when their track is not there.
+_TRIVIAL = frozenset({_HANDLER, "filename", "mimetype"})
 
 # Keys that mp4 and mov hold in their own boxes; any other needs the muxer's metadata keys.
 _MP4_KEYS = frozenset(
     {"title", "artist", "album_artist", "composer", "album", "date", "comment", "genre"}
-    | {"copyright", "grouping", "lyrics", "description", "synopsis", "show", "episode_id"}
+    | {
+        "location",
+        "copyright",
+        "grouping",
+        "lyrics",
+        "description",
+        "synopsis",
+        "show",
+        "episode_id",
+    }
     | {"network", "keywords", "track", "disc", "tempo", "creation_time", "timecode", "language"}
 )
 
@@ -45,7 +56,7 @@ def lost_tags(tags: Tags, kept: Tags) -> list[str]:
     return sorted(
         key
         for key in tags
-        if key not in kept and not _is_stale(key, tags[key]) and key.lower() != _HANDLER
+        if key not in kept and not _is_stale(key, tags[key]) and key.lower() not in _TRIVIAL
     )
 
 

@@ -30,6 +30,10 @@ IMAGE_TYPES = {"png": "image/png", "mjpeg": "image/jpeg", "gif": "image/gif", "b
 _STYLED = frozenset({"ass", "ssa"})
 
 
+# Containers that hold cover art as a track marked as such.
+_COVERS = frozenset({"mp4", "ipod", "asf"})
+
+
 class How(Enum):
     """What becomes of a stream."""
 
@@ -107,6 +111,8 @@ def _fit(source: InputContainer, stream: Stream, container: str) -> Plan:
         return Plan(stream.index, How.DROP, f"{container} cannot hold it")
     if stream.type == "video" and is_attached(stream) and container == "matroska":
         return Plan(stream.index, How.ATTACH, codec=IMAGE_TYPES.get(codec, "image/png"))
+    if stream.type == "video" and is_attached(stream) and container not in _COVERS:
+        return Plan(stream.index, How.DROP, f"{container} cannot hold it")
     if carries(container, stream):
         return Plan(stream.index, How.COPY)
     return Plan(stream.index, How.DROP, f"{container} cannot hold it")

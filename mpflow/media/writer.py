@@ -276,11 +276,16 @@ class MediaWriter:
         options = {"flush_packets": "1", "max_interleave_delta": str(_INTERLEAVE_US)}
         if not self._keep.metadata:
             options["fflags"] = "+bitexact"  # no name and version of the muxer
+        if container.format.name in ("matroska", "webm"):
+            options["avoid_negative_ts"] = "disabled"  # sound may start before 0: move nothing
         if container.format.name in _FRAGMENTED:
-            flags = "+hybrid_fragmented+delay_moov"
-            if copy.needs_metadata_keys(container):
-                flags += "+use_metadata_tags"
-            options["movflags"] = flags
+            flags = ["use_metadata_tags"] if copy.needs_metadata_keys(container) else []
+            if copy.has_cover:
+                self._say("with cover art in it, nothing of the file plays if the run is killed")
+            else:
+                flags += ["hybrid_fragmented", "delay_moov"]
+            if flags:
+                options["movflags"] = "".join(f"+{flag}" for flag in flags)
             options["movie_timescale"] = str(_clock([shape.time_base, *copy.time_bases()]))
         container.container_options.update(options)
 
