@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import sys
 from io import BufferedWriter
+from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
 import msgspec
 
-from mpflow.errors import InternalError
+from mpflow.errors import InternalError, OutputError
 from mpflow.frame import Frame
 from mpflow.media.output import OutputFile, output_error
 from mpflow.spec import SinkSummary
@@ -32,9 +33,14 @@ class FacesJsonOptions(Options, frozen=True):
 
 
 class FacesJson(Sink[FacesJsonOptions]):
-    """Writes one line a frame, to a file (under its partial name until whole) or to ``-``."""
+    """Writes one line a frame, to a file (under its partial name until whole) or to ``-``.
+
+    ``-`` is the caller's standard output: a worker's own is a log, so the job's ``partial`` says
+    where the caller's can be opened.
+    """
 
     Options: ClassVar[type[Options]] = FacesJsonOptions
+    suffix: ClassVar[str] = ".jsonl"
     _file: OutputFile | None = None
     _stream: BufferedWriter | BinaryIO | None = None
     _frames = 0
@@ -43,7 +49,7 @@ class FacesJson(Sink[FacesJsonOptions]):
         """Open the output; raises OutputError or ResourceError."""
         self._frames = 0
         if job.spec.output in ("", _STDOUT):
-            self._stream = sys.stdout.buffer
+            self._stream = _open_stdout(job.spec.partial)
             return
         self._file = OutputFile(job.spec)
         self._file.prepare()
@@ -73,6 +79,8 @@ class FacesJson(Sink[FacesJsonOptions]):
                 raise output_error(file.partial, error) from error
             raise
         if file is None:
+            if stream is not None and stream is not sys.stdout.buffer:
+                stream.close()
             return SinkSummary(frames=self._frames, path=_STDOUT, complete=complete)
         if stream is not None:
             stream.close()
@@ -115,4 +123,14 @@ class FacesJson(Sink[FacesJsonOptions]):
         return line
 
     def _explain(self, error: OSError) -> Exception:
-        return error if self._file is None else output_error(self._file.partial, error)
+        if self._file is None:
+            return OutputError(
+                f"standard output cannot be written: {error.strerror}",
+                cure="keep its reader open to the end, or write a file with -o",
+            )
+        return output_error(self._file.partial, error)
+
+
+def _open_stdout(path: str) -> BufferedWriter | BinaryIO:
+    """The caller's standard output; appended to, since it may be a file with something in it."""
+    return Path(path).open("ab") if path else sys.stdout.buffer

@@ -145,7 +145,7 @@ class StreamCopy:
             pass
         if self._moved:
             names = ", ".join(
-                describe(self._source, self._source.streams[index]) for index in sorted(self._moved)
+                describe(self._source.streams[index]) for index in sorted(self._moved)
             )
             self._warn(f"time stamps out of order were moved forward in {names}")
 
@@ -250,7 +250,7 @@ class StreamCopy:
         for plan in plans:
             if plan.how is How.DROP:
                 stream = self._source.streams[plan.index]
-                self._warn(f"{describe(self._source, stream)} is left out: {plan.reason}")
+                self._warn(f"{describe(stream)} is left out: {plan.reason}")
 
 
 def first_packet(path: str, index: int) -> bytes:

@@ -6,7 +6,6 @@ tags and display matrix. The rest of the file is not read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,7 @@ import av
 from av import VideoFrame
 from av.container import InputContainer
 from av.sidedata.sidedata import SideData
-from av.stream import Disposition, Stream
+from av.stream import DataStream, Disposition, Stream
 from av.video.stream import VideoStream
 
 from mpflow.errors import InputError
@@ -61,9 +60,8 @@ def picture_stream(container: InputContainer, path: str) -> VideoStream:
     for stream in videos:
         if stream.codec_context is not None:
             return stream
-    codec = codec_name(container, videos[0])
     raise InputError(
-        f"{shown(path)!r} is coded as {codec}, which this FFmpeg cannot decode",
+        f"{shown(path)!r} is coded in a way that this FFmpeg cannot decode",
         cure="convert it to H.264 first",
     )
 
@@ -111,15 +109,12 @@ def is_attached(stream: Stream) -> bool:
     return bool(stream.disposition & (Disposition.attached_pic | Disposition.still_image))
 
 
-def codec_name(container: InputContainer, stream: Stream) -> str:
-    """A stream's codec, by name, even where there is no decoder for it."""
+def codec_name(stream: Stream) -> str:
+    """A stream's codec by name; "unknown" where FFmpeg has no decoder, and so tells no name."""
     if stream.codec_context is not None:
         return stream.codec_context.codec.canonical_name
-    found = re.search(
-        rf"Stream #0:{stream.index}\b.*?: (?:Video|Audio|Subtitle|Data|Attachment): (\S+?)[,\s]",
-        container.dumps_format(),
-    )
-    return found.group(1) if found else "unknown"
+    name = stream.name if isinstance(stream, DataStream) else None
+    return name or "unknown"
 
 
 def _describe(
@@ -130,7 +125,7 @@ def _describe(
         path=path,
         container=container.format.name,
         video=_video_info(stream, picture),
-        streams=tuple(_stream_info(container, other) for other in container.streams),
+        streams=tuple(_stream_info(other) for other in container.streams),
         duration=duration / _SECOND if duration else _seconds(stream),
         size=0 if is_url(path) else Path(path).stat().st_size,
         metadata=dict(container.metadata),
@@ -174,11 +169,11 @@ def _count(stream: VideoStream) -> int | None:
     return sum(not entry.is_discard for entry in entries)
 
 
-def _stream_info(container: InputContainer, stream: Stream) -> StreamInfo:
+def _stream_info(stream: Stream) -> StreamInfo:
     return StreamInfo(
         index=stream.index,
         kind=stream.type,
-        codec=codec_name(container, stream),
+        codec=codec_name(stream),
         language=stream.metadata.get("language", ""),
         title=stream.metadata.get("title", ""),
         attached_picture=stream.type == "video" and is_attached(stream),

@@ -68,6 +68,8 @@ class VideoReader:
         self._ends: dict[int, float] = {}
         self._broken_stretches = 0
         self._exhausted = False
+        self._first_dts: int | None = None
+        self._start_s = (self._container.start_time or 0) / 1e6
 
     @property
     def damaged(self) -> int:
@@ -143,8 +145,7 @@ class VideoReader:
         """Count the picture, bring it to the run's geometry, and stamp it."""
         self.frames += 1
         self.corrupt_frames += picture.is_corrupt
-        pts = picture.pts if picture.pts is not None else picture.dts
-        duration = picture.duration
+        pts, duration = self._stamp(picture), picture.duration
         if not self._conform.fits(picture):
             self._say_change(picture)
             picture = self._conform(picture)
@@ -155,6 +156,20 @@ class VideoReader:
             self._say("some frames had time stamps out of order; they were moved forward")
         return picture
 
+    def _stamp(self, picture: VideoFrame) -> int | None:
+        """The picture's own time, as far as the container has one.
+
+        AVI has none, and what FFmpeg makes up for it is wrong with reordered pictures; the
+        decoding times count right, from the first picture on.
+        """
+        if self._media.container != "avi":
+            return picture.pts if picture.pts is not None else picture.dts
+        if picture.dts is None:
+            return None
+        if self._first_dts is None:
+            self._first_dts = picture.dts
+        return picture.dts - self._first_dts
+
     def _note_end(self, packet: Packet[Stream]) -> None:
         stamp = packet.pts if packet.pts is not None else packet.dts
         if stamp is not None and packet.size:
@@ -164,8 +179,7 @@ class VideoReader:
 
     def _promised(self) -> float:
         """When the file says it ends, in seconds on the clock of its time stamps."""
-        start = self._container.start_time or 0
-        return (self._media.duration or 0.0) + start / 1e6
+        return (self._media.duration or 0.0) + self._start_s
 
     def _missing_seconds(self) -> float:
         """How much earlier than promised the last packet of any stream ended."""

@@ -64,7 +64,7 @@ def plan_tracks(
     keep_metadata: bool,
 ) -> list[Plan]:
     """Decide on every stream of the input, in its order."""
-    styled = any(codec_name(source, stream) in _STYLED for stream in source.streams.subtitles)
+    styled = any(codec_name(stream) in _STYLED for stream in source.streams.subtitles)
     plans = []
     for stream in source.streams:
         if stream.index == picture:
@@ -76,16 +76,16 @@ def plan_tracks(
         elif _is_private(stream, styled) and not keep_metadata:
             plans.append(Plan(stream.index, How.DROP, "it may name owner, device or place"))
         else:
-            plans.append(_fit(source, stream, container))
+            plans.append(_fit(stream, container))
     return plans
 
 
-def describe(source: InputContainer, stream: Stream) -> str:
+def describe(stream: Stream) -> str:
     """A stream as a person would name it: "stream 3 (subtitle subrip, eng)"."""
     kind = "cover art" if stream.type == "video" and is_attached(stream) else stream.type
     language = stream.metadata.get("language", "")
     tail = f", {language}" if language and language != "und" else ""
-    name = stream.metadata.get("filename") or codec_name(source, stream)
+    name = stream.metadata.get("filename") or codec_name(stream)
     return f"stream {stream.index} ({kind} {name}{tail})"
 
 
@@ -102,9 +102,9 @@ def _is_font(stream: Stream) -> bool:
     return name.endswith((".ttf", ".otf", ".ttc")) or "font" in kind
 
 
-def _fit(source: InputContainer, stream: Stream, container: str) -> Plan:
+def _fit(stream: Stream, container: str) -> Plan:
     """Find a way to get a stream into the container."""
-    codec = codec_name(source, stream)
+    codec = codec_name(stream)
     if stream.type == "subtitle" and codec in _TEXT_CODECS:
         return _fit_text(stream.index, codec, container)
     if stream.type == "subtitle" and container == "mpegts" and codec not in _TS_SUBTITLES:
