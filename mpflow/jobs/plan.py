@@ -1,0 +1,249 @@
+"""From inputs, an output and the rule for existing files to jobs that cannot hurt each other.
+
+What a user can get wrong is found here, before a process is started: an output that is an input
+(by whatever name), two jobs that write one path, a file that must not be overwritten. What only
+concerns one input, a missing file for example, stays with that input, so that the others run.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from mpflow.config import load_preset
+from mpflow.errors import ConfigError, MpflowError, OutputError
+from mpflow.importer import stage_class, target_of
+from mpflow.jobs.discover import Found, discover, is_url
+from mpflow.jobs.naming import Product, below, beside, partial_name
+from mpflow.spec import JobSpec, Overwrite
+
+STDOUT = "-"
+
+Confirm = Callable[[Path], bool]
+"""Asks a person whether one existing file may be overwritten."""
+
+_WORDS = {"redact": "redacted", "detect-only": "faces"}
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A job, or why it will not run: its input's error, or the reason it is skipped."""
+
+    job: JobSpec
+    error: MpflowError | None = None
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asks for.
+
+    ``overwrite``: ``yes`` replaces an output that exists, ``no`` skips that job, ``ask`` asks a
+    person. ``recursive`` looks into the folders below an input folder too.
+    """
+
+    inputs: Sequence[str]
+    output: str = ""
+    preset: str = "redact"
+    overwrite: Overwrite = "ask"
+    recursive: bool = False
+
+
+def plan_jobs(
+    inputs: Sequence[str], output: str, *, preset: str, overwrite: bool = False
+) -> tuple[JobSpec, ...]:
+    """The jobs of a run, for a program; raises the first error, whichever input it is about."""
+    plan = draw_plan(Request(inputs, output, preset, "yes" if overwrite else "ask"))
+    for planned in plan:
+        if planned.error is not None:
+            raise planned.error
+    return tuple(planned.job for planned in plan)
+
+
+def draw_plan(request: Request, confirm: Confirm | None = None) -> tuple[Planned, ...]:
+    """Plan a run; touches nothing.
+
+    ``confirm`` is called for each output that exists under ``ask``; without it that is an error.
+    Raises OutputError for an output that would hurt an input or another job, and ConfigError for
+    an unknown preset.
+    """
+    product = product_of(request.preset)
+    found = discover(request.inputs, recursive=request.recursive, own_words=[product.word])
+    if not found:
+        raise ConfigError("there is no input", cure="give one with -i")
+    outputs = _outputs(found, request, product)
+    planned = [
+        _planned(number, one, target)
+        for number, (one, target) in enumerate(zip(found, outputs, strict=True), 1)
+    ]
+    _check_apart(planned)
+    return tuple(_settle_existing(planned, request.overwrite, confirm))
+
+
+def product_of(preset: str) -> Product:
+    """What a preset makes; raises ConfigError for an unknown one.
+
+    A sink says by its class attribute ``suffix`` what its output's name ends in; without one it
+    keeps the input's ending.
+    """
+    sink = stage_class(target_of(load_preset(preset).stages[-1].stage))
+    word = _WORDS.get(preset, Path(preset).stem)
+    return Product(word, getattr(sink, "suffix", ""))
+
+
+def _outputs(found: Sequence[Found], request: Request, product: Product) -> list[Path | None]:
+    """Where each input's result goes; None for standard output and for what has an error."""
+    output = request.output
+    good = [one for one in found if one.error is None]
+    targets: Iterable[Path | None]
+    if output == STDOUT:
+        _require_stream(found, product)
+        targets = [None] * len(good)
+    elif is_url(output):
+        raise OutputError("an output cannot be a URL", cure="write a file and upload it")
+    elif not output:
+        targets = [_beside(one, product) for one in good]
+    elif _means_folder(request.inputs, found, output):
+        targets = below(_folder(Path(output)), good, product)
+    else:
+        targets = [_file(Path(output), product)]
+    one_each = iter(targets)
+    return [None if one.error is not None else next(one_each) for one in found]
+
+
+def _require_stream(found: Sequence[Found], product: Product) -> None:
+    if not product.suffix:
+        raise OutputError(
+            "a video cannot be written to standard output", cure="give a file with -o"
+        )
+    if len(found) > 1:
+        raise OutputError(
+            "several inputs cannot share standard output", cure="give a folder with -o"
+        )
+
+
+def _means_folder(inputs: Sequence[str], found: Sequence[Found], output: str) -> bool:
+    several = len(inputs) > 1 or len(found) > 1 or Path(inputs[0]).is_dir()
+    return several or output.endswith(os.sep) or Path(output).is_dir()
+
+
+def _folder(output: Path) -> Path:
+    if output.exists() and not output.is_dir():
+        raise OutputError(
+            f"{str(output)!r} is a file, but several inputs need a folder",
+            cure="give a folder with -o; it is made if it is missing",
+        )
+    return output
+
+
+def _beside(found: Found, product: Product) -> Path:
+    if is_url(found.path):
+        raise OutputError("the result of a URL has no place of its own", cure="give -o")
+    return beside(found, product)
+
+
+def _file(output: Path, product: Product) -> Path:
+    """An output named as a file; a symbolic link stands for what it points to."""
+    if output.is_symlink():
+        output = Path(os.path.realpath(output))
+    if not output.suffix and not product.suffix:
+        raise OutputError(
+            f"{str(output)!r} does not say which container to write",
+            cure=f"add an ending, for example {output.name}.mp4",
+        )
+    if not output.parent.is_dir():
+        raise OutputError(
+            f"the folder {str(output.parent)!r} of the output does not exist", cure="create it"
+        )
+    return output
+
+
+def _planned(number: int, found: Found, target: Path | None) -> Planned:
+    if found.error is not None:
+        return Planned(JobSpec(str(number), found.path), found.error)
+    if target is None:
+        return Planned(JobSpec(str(number), found.path, STDOUT, f"/proc/{os.getpid()}/fd/1"))
+    try:
+        str(target).encode()
+    except UnicodeEncodeError as error:
+        raise OutputError(f"the name of {str(target)!r} is not UTF-8") from error
+    job = JobSpec(str(number), found.path, str(target), str(partial_name(target)))
+    return Planned(job)
+
+
+def _check_apart(planned: Sequence[Planned]) -> None:
+    """No path may be written that is read, or written twice."""
+    read = {_identity(one.job.input): one.job.input for one in planned if one.error is None}
+    written: dict[object, str] = {}
+    for job in (one.job for one in planned):
+        if job.output in ("", STDOUT):
+            continue
+        for path in (job.output, job.partial):
+            identity = _identity(path)
+            if identity in read:
+                raise OutputError(_same(path, job, read[identity]), cure="choose another output")
+            if identity in written:
+                raise OutputError(
+                    f"{written[identity]!r} and {job.input!r} would both write {path!r}",
+                    cure="give them outputs of different names",
+                )
+            written[identity] = job.input
+
+
+def _same(path: str, job: JobSpec, source: str) -> str:
+    if path == job.output:
+        return f"output {path!r} is the same file as input {source!r}"
+    return f"output {job.output!r} is made under the name {path!r}, which is the input {source!r}"
+
+
+def _identity(path: str) -> object:
+    """What makes two names one file: device and inode where it exists, else the real path."""
+    if not is_url(path):
+        try:
+            status = Path(path).stat()
+        except (OSError, ValueError):
+            return os.path.realpath(path)
+        return status.st_dev, status.st_ino
+    return path
+
+
+def _settle_existing(
+    planned: Sequence[Planned], overwrite: Overwrite, confirm: Confirm | None
+) -> list[Planned]:
+    existing = [one for one in planned if _exists(one.job.output)]
+    if existing and overwrite == "ask" and confirm is None:
+        more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
+        raise OutputError(
+            f"{existing[0].job.output!r} exists already{more}",
+            cure="-y overwrites, -n skips what exists",
+        )
+    return [_allow(one, overwrite, confirm) if one in existing else one for one in planned]
+
+
+def _exists(output: str) -> bool:
+    """Whether there is a file to overwrite; raises OutputError where something else is."""
+    if output in ("", STDOUT):
+        return False
+    try:
+        mode = os.lstat(output).st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise OutputError(
+            f"{output!r} cannot be written: {error.strerror}", cure="choose another output"
+        ) from error
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise OutputError(f"{output!r} exists and is no file", cure="choose another output")
+    return True
+
+
+def _allow(planned: Planned, overwrite: Overwrite, confirm: Confirm | None) -> Planned:
+    path = Path(planned.job.output)
+    if overwrite == "yes" or (overwrite == "ask" and confirm is not None and confirm(path)):
+        return replace(planned, job=msgspec.structs.replace(planned.job, overwrite=True))
+    return replace(planned, skipped="its output exists")

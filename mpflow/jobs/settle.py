@@ -1,0 +1,79 @@
+"""What stays of an output that was not finished, and saying so.
+
+A partial file that plays is kept and named, one that does not is removed: whatever ended the run
+(an error, a signal, a dead stage, a dead supervisor), nothing is left that is of no use.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from mpflow.errors import Interrupted, MpflowError
+from mpflow.session import JobResult
+from mpflow.spec import JobSpec
+
+STDOUT = "-"
+LINES = ".jsonl"
+
+
+def settle(job: JobSpec, result: JobResult) -> JobResult:
+    """Keep or remove the partial file of a failed job, and complete the error's cure by it."""
+    if result.error is None or not job.partial or job.output == STDOUT:
+        return result
+    partial = Path(job.partial)
+    if _belongs_to_another_run(partial):
+        return result
+    frames = _frames_in(partial)
+    if frames:
+        kept = f"{str(partial)!r} has the first {frames} frames and is playable"
+    else:
+        with suppress(OSError):
+            partial.unlink()
+        kept = "nothing was kept of the output"
+    report = msgspec.structs.replace(
+        result.report, partial=job.partial if frames else "", playable=bool(frames)
+    )
+    return JobResult(report, _completed(result.error, kept, named=bool(frames)))
+
+
+def _belongs_to_another_run(partial: Path) -> bool:
+    """A sink holds a lock on its partial file; ours has closed its own by now, or is dead."""
+    try:
+        with partial.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _frames_in(partial: Path) -> int:
+    """Frames that can be read from a partial file, by reading it; 0 when it is of no use."""
+    with suppress(OSError):
+        if partial.stat().st_size == 0:
+            return 0
+        if partial.suffix == LINES:
+            with partial.open("rb") as lines:
+                return sum(line.endswith(b"\n") for line in lines)
+        from mpflow.media.salvage import playable
+
+        return playable(partial)
+    return 0
+
+
+def _completed(error: MpflowError, kept: str, *, named: bool) -> MpflowError:
+    """The same error, with what became of the output where it helps to know."""
+    if isinstance(error, Interrupted):
+        cure = kept
+    elif named:
+        cure = f"{error.cure}; {kept}" if error.cure else kept
+    else:
+        cure = error.cure
+    completed = type(error)(error.what, cure=cure, facts=error.facts)
+    completed.remote_traceback = error.remote_traceback
+    return completed
