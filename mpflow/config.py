@@ -47,9 +47,10 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     offline: bool = False
     strict: bool = False
     log_level: str = "info"
+    stall: float = 60.0
 
 
-TOP_LEVEL = ("slots", "memory", "offline", "strict", "log_level")
+TOP_LEVEL = ("slots", "memory", "offline", "strict", "log_level", "stall")
 
 
 @dataclass(frozen=True, slots=True)

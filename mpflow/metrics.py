@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from mpflow.shm import Segment, Stats, WorkerStats, read_stats
 
 PROGRESS_EVERY_S = 0.25
-STALL_PATIENCE_S = 60.0
-"""With frames under way and no counter moving for so long, something hangs."""
 
 
 class Meter:
@@ -45,10 +43,11 @@ class Placed(Protocol):
 class Progress:
     """One job's counters over time: rate, time left, and whether anything still moves.
 
-    The clock comes in as an argument, in seconds.
+    With frames under way and no counter moving for ``patience`` seconds, something hangs. The
+    clock comes in as an argument, in seconds.
     """
 
-    def __init__(self, patience: float = STALL_PATIENCE_S) -> None:
+    def __init__(self, patience: float = 60.0) -> None:
         self.patience = patience
         self.counts: tuple[WorkerStats, ...] = ()
         self.first_frame: float | None = None

@@ -9,6 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What ends a run in order."""
+
 
 class Reactor:
     """Calls the reaction of each descriptor that is readable; signals are queued, never handled."""
@@ -37,7 +40,7 @@ class Reactor:
                 key.data()
 
     def catch(self, *numbers: signal.Signals) -> None:
-        """Queue these signals from now on; a wake-up pipe ends the wait at once."""
+        """Queue these signals from now on, blocked ones too; a wake-up pipe ends the wait at once."""
         read, write = os.pipe()
         os.set_blocking(read, False)
         os.set_blocking(write, False)
@@ -45,6 +48,7 @@ class Reactor:
         for number in numbers:
             signal.signal(number, lambda received, _: self._signals.append(received))
         self.watch(read, lambda: os.read(read, 512))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
     def signals(self) -> Iterator[int]:
         """The signals that have come, in order, each once."""

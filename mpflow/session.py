@@ -24,6 +24,7 @@ import msgspec
 from mpflow import errors
 from mpflow.channel import Channel, Message
 from mpflow.errors import InternalError, MpflowError, PeerLost
+from mpflow.reactor import STOP_SIGNALS
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec
 
@@ -49,13 +50,19 @@ class Session:
         self.channel, theirs = Channel.pair()
         os.set_inheritable(theirs.fileno(), True)
         command = [sys.executable, "-P", "-m", "mpflow.supervisor"]
-        self._process = subprocess.Popen(
-            [*command, "--channel", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": _import_path()},
-        )
+        # The supervisor inherits these signals blocked and opens up once it can handle them: one
+        # that comes while its interpreter starts waits instead of killing it half made.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        try:
+            self._process = subprocess.Popen(
+                [*command, "--channel", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": _import_path()},
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._signals = 0
 

@@ -32,7 +32,11 @@ class StageSpec(Value, frozen=True):
 
 
 class PipelineSpec(Value, frozen=True):
-    """A resolved preset: stages in order (a source first; a sink last, or the caller itself)."""
+    """A resolved preset: stages in order (a source first; a sink last, or the caller itself).
+
+    ``slots`` 0 means as many as help; ``memory`` (MiB) 0 means a share of what is free. With no
+    frame moving for ``stall`` seconds the run ends and names who holds it up.
+    """
 
     preset: str
     stages: tuple[StageSpec, ...]
@@ -42,6 +46,7 @@ class PipelineSpec(Value, frozen=True):
     offline: bool = False
     strict: bool = False
     log_level: str = "info"
+    stall: float = 60.0
 
 
 class JobSpec(Value, frozen=True):

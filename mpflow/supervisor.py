@@ -30,7 +30,7 @@ from mpflow.logbook import Logbook, LogRecord, hide_credentials
 from mpflow.machine import core_budget
 from mpflow.metrics import Progress
 from mpflow.pool import Handle, Pool
-from mpflow.reactor import Reactor
+from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec
 from mpflow.summary import report_of
@@ -63,7 +63,7 @@ class Supervisor:
     def serve(self) -> None:
         """Serve the caller until it says goodbye or is gone."""
         self._reactor.watch(self._caller.fileno(), self._hear_caller)
-        self._reactor.catch(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        self._reactor.catch(*STOP_SIGNALS)
         start_fork_server()
         while not (self._leaving and self._run is None):
             self._reactor.wait(TICK_S)
@@ -206,7 +206,7 @@ class Supervisor:
             self._pool.kill()
             self._pool.start()
         job = self._queue.popleft()
-        self._progress = Progress()
+        self._progress = Progress(self._spec.stall)
         self._run = JobRun(self._spec, job, self._pool.workers, self._note)
         self._run.probe()
 

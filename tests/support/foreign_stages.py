@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class NumbersOptions(Options, frozen=True):
     width: int = 64
     height: int = 48
     fail_at: int = -1
+    delay_ms: float = 0
 
 
 class Numbers(Source[NumbersOptions]):
@@ -52,6 +54,7 @@ class Numbers(Source[NumbersOptions]):
             if number == self.options.fail_at:
                 raise ValueError(f"cannot give frame {number}")
             self._given = number + 1
+            time.sleep(self.options.delay_ms / 1000)  # a source that gives so many frames a second
             yield Picture(number, (1, 25), 1, number == 0, lambda frame, n=number: fill(frame, n))
 
     def end(self) -> SourceSummary:
