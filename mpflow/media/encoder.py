@@ -35,7 +35,8 @@ _DEFAULTS: dict[str, dict[str, str]] = {
     "libvpx-vp9": {"crf": "24", "cpu-used": "5", "deadline": "good", "row-mt": "1"},
     "libvpx": {"crf": "10", "cpu-used": "5", "deadline": "good", "b": "4M"},
     "mpeg4": {"qmin": "2", "qmax": "5"},
-    "mjpeg": {"qmin": "2", "qmax": "4"},
+    # limited range inside JPEG is FFmpeg's own way; converting the range would change every pixel
+    "mjpeg": {"qmin": "2", "qmax": "4", "strict": "unofficial"},
 }
 # Options that set the rate or quality another way: with one of them no default quality is set.
 _RATE_OPTIONS = frozenset({"crf", "qp", "b", "cq", "qscale", "global_quality", "lossless", "cqp"})
