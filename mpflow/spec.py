@@ -125,6 +125,13 @@ class MediaInfo(Value, frozen=True):
     chapters: int = 0
 
 
+class Job(Value, frozen=True):
+    """One run of the pipeline over one input."""
+
+    spec: JobSpec
+    media: MediaInfo
+
+
 class SourceSummary(Value, frozen=True):
     """What the source read: frames given on, packets and frames it had to skip, frames expected."""
 

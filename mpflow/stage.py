@@ -20,8 +20,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from mpflow.frame import Frame
-from mpflow.spec import JobSpec, MediaInfo, SinkSummary, SourceSummary
+from mpflow.spec import Job, JobSpec, MediaInfo, SinkSummary, SourceSummary
 from mpflow.tokens import Token
+
+
+__all__ = ["Job", "Options", "Picture", "Sink", "Source", "Stage", "StageContext", "Work"]
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,14 +50,6 @@ class StageContext:
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("mpflow"))
     report: Callable[[str, Any], None] = lambda key, value: None
     warn: Callable[[str], None] = lambda text: None
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One run of the pipeline over one input."""
-
-    spec: JobSpec
-    media: MediaInfo
 
 
 @dataclass(frozen=True, slots=True)

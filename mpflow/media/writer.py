@@ -33,8 +33,7 @@ from mpflow.media.probe import Closeup, closeup
 from mpflow.media.salvage import playable
 from mpflow.media.source import ffmpeg_name
 from mpflow.media.timeline import Stamps, usual_step
-from mpflow.spec import MediaInfo, SinkSummary, VideoInfo
-from mpflow.stage import Job
+from mpflow.spec import Job, MediaInfo, SinkSummary, VideoInfo
 from mpflow.tokens import Token
 
 _FRAGMENTED = ("mp4", "mov", "ipod", "3gp", "3g2", "psp")

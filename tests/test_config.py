@@ -1,0 +1,115 @@
+"""Configuration is strict, layered, and says where every value came from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpflow.config import load_preset, parse_set, preset_names, resolve
+from mpflow.errors import ConfigError
+
+CROP = "encode.crf"
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_shipped_preset_resolves(name: str) -> None:
+    resolved = resolve(name, environ={})
+    assert resolved.description
+    assert resolved.spec.preset == name
+    assert set(resolved.values) == set(resolved.origins)
+    assert all(stage.target.count(":") == 1 for stage in resolved.spec.stages)
+
+
+def test_later_layers_win_and_say_so(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("encode: {crf: 30, codec: libx265}\ndetect: {score: 0.5}\n")
+    preset = tmp_path / "p.yaml"
+    preset.write_text("stages: [{stage: decode}, {stage: encode, options: {crf: 20}}]\n")
+    environ = {"MPFLOW_ENCODE__CRF": "22", "MPFLOW_CACHE": "/x", "HOME": "/y"}
+
+    def crf(**kwargs: object) -> tuple[object, str]:
+        resolved = resolve(str(preset), config_file=file, **kwargs)
+        assert resolved.values["encode.codec"] == "libx265"
+        assert resolved.origins["encode.codec"] == f"file {file}"
+        return resolved.values[CROP], resolved.origins[CROP]
+
+    assert crf(environ={}) == (20, f"preset {preset}")
+    assert crf(environ=environ) == (22, "environment MPFLOW_ENCODE__CRF")
+    assert crf(environ=environ, flags=[(CROP, "24", "flag --crf")]) == (24, "flag --crf")
+    assert resolve("passthrough", environ={}).origins[CROP] == "default"
+
+
+def test_one_entry_of_a_mapping_can_be_set() -> None:
+    flags = [parse_set("encode.encoder_options.bframes=2"), parse_set("encode.encoder_options.g=9")]
+    resolved = resolve("passthrough", environ={}, flags=flags)
+    assert resolved.values["encode.encoder_options"] == {"bframes": "2", "g": "9"}
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        ("encode.crff=3", r"unknown key encode\.crff.*did you mean encode\.crf"),
+        ("encod.crf=3", r"unknown key 'encod\.crf' from --set encod\.crf.*encode"),
+        ("slotz=3", r"unknown key 'slotz'.*slots"),
+        ("encode.crf=many", r"encode\.crf: Expected"),
+        ("slots=many", "slots"),
+        ("detect.workers=0", r"detect\.workers: 0 is not a number from 1 to 32"),
+        ("encode.workers=2", r"encode\.workers must be 1"),
+        ("detect.size=641x384", r"detect.*641x384"),
+    ],
+)
+def test_a_wrong_key_or_value_is_named_with_its_cure(flag: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        resolve("redact", environ={}, flags=[parse_set(flag)])
+    assert caught.value.exit_status == 2
+    assert caught.value.cure or "workers" in flag
+
+
+def test_an_ambient_value_for_another_preset_is_no_error_but_a_typo_is() -> None:
+    assert resolve("passthrough", environ={"MPFLOW_DETECT__SCORE": "0.5"}).values
+    with pytest.raises(ConfigError, match="MPFLOW_DETEKT__SCORE"):
+        resolve("passthrough", environ={"MPFLOW_DETEKT__SCORE": "0.5"})
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("stages: [{stage: decode}, {stage: encode}]\nspeed: 3\n", "speed"),
+        ("stages: [{stage: decode, options: {nope: 1}}, {stage: encode}]\n", r"decode\.nope"),
+        ("stages: [{stage: decoed}, {stage: encode}]\n", "did you mean decode"),
+        ("stages: [{stage: 'no_such_package:X'}, {stage: encode}]\n", "cannot be imported"),
+        ("stages: [{stage: 'pathlib:Path'}, {stage: encode}]\n", "is no stage"),
+        ("stages: [{stage: 'mpflow.stages.decode:No'}, {stage: encode}]\n", "no class 'No'"),
+        ("stages: [{stage: detect}, {stage: encode}]\n", "must start with a source"),
+        ("stages: [{stage: decode}, {stage: encode}, {stage: encode, name: b}]\n", "middle"),
+        ("stages: [{stage: decode}, {stage: decode}]\n", "twice"),
+        ("stages: [\n", "not YAML"),
+        ("[]\n", "Expected `object`"),
+    ],
+)
+def test_a_wrong_preset_file_is_refused_by_name(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        resolve(str(path), environ={})
+
+
+def test_an_unknown_preset_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="did you mean redact"):
+        load_preset("redcat")
+    with pytest.raises(ConfigError, match="does not exist"):
+        load_preset("mine.yaml")
+
+
+@pytest.mark.parametrize("text", ["detect.size", "=3", ""])
+def test_a_set_without_key_or_value_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="KEY=VALUE"):
+        parse_set(text)
+
+
+def test_a_privacy_preset_keeps_no_streams_or_metadata() -> None:
+    values = resolve("redact", environ={}).values
+    assert values["encode.keep_streams"] is False
+    assert values["encode.keep_metadata"] is False
+    assert resolve("passthrough", environ={}).values["encode.keep_streams"] is True
