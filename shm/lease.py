@@ -100,6 +100,8 @@ class Lease:
         """
         self._check()
         try:
+            if offset < 0:  # numpy does not look
+                raise ValueError("it begins before the slot")  # noqa: TRY301
             array: npt.NDArray[Any] = np.ndarray(
                 tuple(shape), dtype, memoryview(self._export()), offset, strides
             )

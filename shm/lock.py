@@ -87,6 +87,7 @@ class Lock:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
+        self._cell = memoryview(bytearray(8)).cast("Q")
 
     def _try(self) -> bool:
         try:

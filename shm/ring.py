@@ -203,7 +203,7 @@ class Ring:
 
     def upstream_empty(self) -> bool:
         """Whether no frame can reach this stage any more, unless a worker dies."""
-        return board.upstream_empty(self.segment.cells.tolist(), self._first, self.stage)
+        return board.upstream_empty(self.segment.snapshot(), self._first, self.stage)
 
     def words(self) -> list[Word]:
         """Every slot's word."""

@@ -81,33 +81,39 @@ class Segment:
                 raise
             raise NotASegment(f"descriptor {fd} cannot be read: {error.strerror}") from error
 
+    def snapshot(self) -> list[int]:
+        """Read the whole board, without the lock."""
+        if self.fd < 0:
+            raise SegmentClosed("the segment was closed")
+        return self.cells.tolist()
+
     @property
     def epoch(self) -> int:
         """How often the sink was rewound."""
-        return int(self._read()[EPOCH])
+        return self.snapshot()[EPOCH]
 
     @property
     def published(self) -> int:
         """The next frame to decode; all before it were published in this epoch or are durable."""
-        return int(self._read()[PUB])
+        return self.snapshot()[PUB]
 
     @property
     def end(self) -> int | None:
         """How many frames the input has, once the source has seen its end."""
-        total = int(self._read()[END])
+        total = self.snapshot()[END]
         return None if total == UNKNOWN else total
 
     def words(self) -> list[Word]:
         """Every slot's word, taken apart."""
-        return [Word.unpack(word) for word in self._read()[self.geometry.first_word :].tolist()]
+        return [Word.unpack(word) for word in self.snapshot()[self.geometry.first_word :]]
 
     def depth(self, stage: int) -> int:
         """How many frames wait for a stage."""
-        return board.depth(self._read().tolist(), self.geometry.first_word, stage)
+        return board.depth(self.snapshot(), self.geometry.first_word, stage)
 
     def drained(self) -> bool:
         """Whether the input has ended and no slot holds a frame any more."""
-        cells = self._read().tolist()
+        cells = self.snapshot()
         return cells[END] == cells[PUB] and not any(cells[self.geometry.first_word :])
 
     def handle(self) -> Handle:
@@ -122,12 +128,7 @@ class Segment:
         self.fd = -1
         self.lock.close()
         # nothing is released by force: arrays keep the mapping alive as long as they need it
-        del self.memory, self.bytes, self.cells, self.lengths, self.lock
-
-    def _read(self) -> memoryview:
-        if self.fd < 0:
-            raise SegmentClosed("the segment was closed")
-        return self.cells
+        del self.memory, self.bytes, self.cells, self.lengths
 
 
 class Handle:

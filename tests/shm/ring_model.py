@@ -7,7 +7,7 @@ saved pixels. Every process makes one store at a time; before each it may be kil
 is recovered under the lock and started again. ``explore`` visits every state there is.
 
 Steps that only their own process can see (filling, pixel changes, the token in the spare bank,
-the holder's own K1, J2 and J4) commute with everything the others do. With ``reduce`` such a
+the holder's own marks and keys) commute with everything the others do. With ``reduce`` such a
 step, or the death of its process, is the only thing explored in that state: every run has an
 equal one in which it comes first. Without it all interleavings are walked literally.
 """
@@ -104,7 +104,7 @@ class Model:
         return FIRST_KEY + len(self.roles)
 
 
-LOCAL = {"fill", "token", "K1", "J1", "saved", "J2", "half", "done", "J4", "write"}
+LOCAL = {"fill", "token", "mark", "begin_save", "save", "key", "half", "done", "forget", "write"}
 
 
 class Walk:
@@ -169,11 +169,11 @@ class Walk:
         s = s._replace(lock=None if s.lock == w else s.lock)
         return f"{self._name(w)} {name}", move(s, w, p._replace(todo=(), at=p.then, then=IDLE))
 
-    def _locked(self, s: State, w: int, p: Process, stores: Iterable, then: str) -> State | None:
+    def _locked(self, s: State, w: int, p: Process, stores: Iterable) -> State | None:
         """Take the lock, make the first store; the rest follows one at a time."""
         if s.lock is not None:
             return None
-        return self._store(s._replace(lock=w), w, p._replace(todo=tuple(stores), then=then))[1]
+        return self._store(s._replace(lock=w), w, p._replace(todo=tuple(stores)))[1]
 
     def _idle(self, s: State, w: int, p: Process) -> State | None:
         if s.lock is not None:
@@ -191,8 +191,8 @@ class Walk:
         if not self.moves.tokens_stay:
             slot = cell - self.first
             s = s._replace(tokens=put(s.tokens, slot, (None, None)))
-        then = "write" if stage == self.model.sink else "K1"
-        return self._locked(s, w, p._replace(cell=cell), stores, then)
+        then = "write" if stage == self.model.sink else "mark"
+        return self._locked(s, w, p._replace(cell=cell, then=then), stores)
 
     def _idle_source(self, s: State, w: int, p: Process) -> State | None:
         if s.cells[PUB] >= self.model.frames:
@@ -201,7 +201,7 @@ class Walk:
         stores = board.alloc(s.cells, self.first, w)
         if not stores:
             return None
-        return self._locked(s, w, p._replace(cell=stores[0][1]), stores, "fill")
+        return self._locked(s, w, p._replace(cell=stores[0][1], then="fill"), stores)
 
     def _end(self, s: State, w: int, p: Process) -> State | None:
         if s.lock is not None:
@@ -209,7 +209,7 @@ class Walk:
         stores = self.moves.end_of_stream(s.cells, self.model.frames)
         if not stores:
             return move(s, w, p._replace(at=IDLE))
-        return self._locked(s, w, p, stores, IDLE)
+        return self._locked(s, w, p, stores)
 
     def _fill(self, s: State, w: int, p: Process) -> State:
         frame = (s.cells[p.cell] >> SEQ_SHIFT, *(CLEAN,) * len(self.model.stages))
@@ -221,54 +221,56 @@ class Walk:
         into = bank ^ 1 if self.moves.banks or stage == 0 else bank
         token = (word >> SEQ_SHIFT, stage + 1)
         tokens = put(s.tokens, slot, put(s.tokens[slot], into, token))
-        return move(s._replace(tokens=tokens), w, p._replace(at="publish" if stage == 0 else "give"))
+        return move(
+            s._replace(tokens=tokens), w, p._replace(at="publish" if stage == 0 else "give")
+        )
 
     def _publish(self, s: State, w: int, p: Process) -> State | None:
         if s.lock is not None:
             return None
-        return self._locked(s, w, p, self.moves.publish(s.cells, p.cell), IDLE)
+        return self._locked(s, w, p, self.moves.publish(s.cells, p.cell))
 
-    def _K1(self, s: State, w: int, p: Process) -> State:
-        return self._own(s, w, p, board.work(s.cells[p.cell], p.cell), "J1")
+    def _mark(self, s: State, w: int, p: Process) -> State:
+        return self._own(s, w, p._replace(at="begin_save"), board.work(s.cells[p.cell], p.cell))
 
-    def _J1(self, s: State, w: int, p: Process) -> State:
+    def _begin_save(self, s: State, w: int, p: Process) -> State:
         if not self.moves.journal:
             return move(s, w, p._replace(at="half"))
-        return move(s._replace(saved=put(s.saved, w, "torn")), w, p._replace(at="saved"))
+        return move(s._replace(saved=put(s.saved, w, "torn")), w, p._replace(at="save"))
 
-    def _saved(self, s: State, w: int, p: Process) -> State:
+    def _save(self, s: State, w: int, p: Process) -> State:
         pixels = s.pixels[p.cell - self.first]
-        return move(s._replace(saved=put(s.saved, w, pixels)), w, p._replace(at="J2"))
+        return move(s._replace(saved=put(s.saved, w, pixels)), w, p._replace(at="key"))
 
-    def _J2(self, s: State, w: int, p: Process) -> State:
+    def _key(self, s: State, w: int, p: Process) -> State:
         key = board.make_key(p.cell - self.first, s.cells[p.cell] >> SEQ_SHIFT, 1)
-        return self._own(s, w, p, board.set_key(w, key), "half")
+        return self._own(s, w, p._replace(at="half"), board.set_key(w, key))
 
     def _half(self, s: State, w: int, p: Process) -> State:
-        return self._change(s, w, p, CLEAN, HALF, "done")
+        return self._change(s, w, p._replace(at="done"), HALF)
 
     def _done(self, s: State, w: int, p: Process) -> State:
-        return self._change(s, w, p, HALF, DONE, "token")
+        return self._change(s, w, p._replace(at="token"), DONE)
 
     def _give(self, s: State, w: int, p: Process) -> State | None:
-        then = "J4" if self.moves.journal and self.moves.clears_key else IDLE
+        then = "forget" if self.moves.journal and self.moves.clears_key else IDLE
         stores = self.moves.give(s.cells, p.cell)
         if not self.moves.banks and stores[0][0] == "G2":
             (name, cell, value) = stores[0]
             stores = ((name, cell, value ^ 1 << BANK_SHIFT),)
         if self.moves.owner_cleared_late:
-            return self._locked(s, w, p, stores, "owner")
+            return self._locked(s, w, p._replace(then="owner"), stores)
         if not self.moves.locked_give:
             # what was read stays what was read: the store comes some time later
             return move(s, w, p._replace(todo=stores, then=then))
-        return self._locked(s, w, p, stores, then)
+        return self._locked(s, w, p._replace(then=then), stores)
 
     def _owner(self, s: State, w: int, p: Process) -> State:
         """Wrong variant: a separate owner mark, cleared only after the unlock."""
-        return move(s, w, p._replace(at="J4"))
+        return move(s, w, p._replace(at="forget"))
 
-    def _J4(self, s: State, w: int, p: Process) -> State:
-        return self._own(s, w, p, board.clear_key(w), IDLE)
+    def _forget(self, s: State, w: int, p: Process) -> State:
+        return self._own(s, w, p._replace(at=IDLE), board.clear_key(w))
 
     def _write(self, s: State, w: int, p: Process) -> State:
         pixels = s.pixels[p.cell - self.first]
@@ -282,7 +284,7 @@ class Walk:
         return self._durable(s, w, p._replace(at="free"))
 
     def _free(self, s: State, w: int, p: Process) -> State | None:
-        return self._locked(s, w, p, board.free(p.cell), IDLE)
+        return self._locked(s, w, p, board.free(p.cell))
 
     # parts of steps
 
@@ -294,15 +296,15 @@ class Walk:
     def _durable(self, s: State, w: int, p: Process) -> State:
         return move(s._replace(durable=s.durable + p.chunk), w, p._replace(chunk=()))
 
-    def _own(self, s: State, w: int, p: Process, stores: Iterable, then: str) -> State:
+    def _own(self, s: State, w: int, p: Process, stores: Iterable) -> State:
         ((_, cell, value),) = stores
-        return move(s._replace(cells=put(s.cells, cell, value)), w, p._replace(at=then))
+        return move(s._replace(cells=put(s.cells, cell, value)), w, p)
 
-    def _change(self, s: State, w: int, p: Process, old: int, new: int, then: str) -> State:
+    def _change(self, s: State, w: int, p: Process, new: int) -> State:
         place, pixels = self.roles[w], s.pixels[p.cell - self.first]
-        if pixels[place] != old:
+        if pixels[place] != new - 1:
             raise Broken(f"stage {place} works on pixels {pixels}, changed before")
-        return move(self._paint(s, p, put(pixels, place, new)), w, p._replace(at=then))
+        return move(self._paint(s, p, put(pixels, place, new)), w, p)
 
     def _paint(self, s: State, p: Process, pixels: tuple) -> State:
         return s._replace(pixels=put(s.pixels, p.cell - self.first, pixels))
@@ -379,7 +381,7 @@ class Walk:
         held = [
             p.cell
             for p in s.processes
-            if p.at not in (IDLE, DEAD, "end", "J4", "owner") or (p.todo and p.at != IDLE)
+            if p.at not in (IDLE, DEAD, "end", "forget", "owner") or (p.todo and p.at != IDLE)
         ]
         if len(held) != len(set(held)):
             raise Broken("two live workers hold one slot")
