@@ -9,6 +9,7 @@ however sparse a subtitle track is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -25,27 +26,41 @@ from mpflow.media.probe import is_attached
 from mpflow.media.source import open_input
 from mpflow.media.tags import Tags, kept_tags, lost_tags, needs_metadata_keys
 from mpflow.media.text import TextTrack
-from mpflow.media.timeline import Continuity
+from mpflow.media.timeline import JUMP_BACK_S, Continuity
 from mpflow.media.tracks import How, Plan, describe, plan_tracks
 
 # A mov_text sample of no characters: it ends the text before it.
 _NO_TEXT = b"\0\0"
 # The deepest reordering of pictures there is, in packets.
 _MOST_EARLY = 32
+# Sound packets that wait for the picture to reach the same jump: some seconds.
+_MOST_AHEAD = 512
 
 
 @dataclass(slots=True)
 class _Track:
     """One copied stream: where its packets go, and the last decoding time written.
 
-    ``remade_gaps`` says that the muxer writes the empty samples between subtitles itself.
+    ``remade_gaps`` says that the muxer writes the empty samples between subtitles itself;
+    ``part`` counts the jumps back in a sound track, ``raw`` is its last time as read.
     """
 
     out: Stream
     remade_gaps: bool = False
     text: TextTrack | None = None
     last: int | None = None
+    part: int = 0
+    raw: Fraction | None = None
     early: list[Packet[Stream]] = field(default_factory=list)
+
+    def note_jump(self, packet: Packet[Stream]) -> None:
+        """Count the places where the sound's own stamps jump back: there the next part begins."""
+        if packet.dts is None or packet.time_base is None:
+            return
+        raw = packet.dts * packet.time_base
+        if self.raw is not None and raw < self.raw - JUMP_BACK_S:
+            self.part += 1
+        self.raw = raw
 
     def settle(self, packet: Packet[Stream]) -> list[Packet[Stream]]:
         """Give decoding times to a video track's first packets, where the container has none.
@@ -91,6 +106,7 @@ class StreamCopy:
         self._packets: Iterator[Packet[Stream]] = iter(())
         self._clock = Fraction(-(1 << 40))
         self._moved: set[int] = set()
+        self._ahead: list[tuple[_Track, Packet[Stream]]] = []
         self.has_cover = False
 
     def add_to(
@@ -143,6 +159,7 @@ class StreamCopy:
         """Copy whatever is left, to the end of the input."""
         while self._step(output):
             pass
+        self._release(output)
         if self._moved:
             names = ", ".join(
                 describe(self._source.streams[index]) for index in sorted(self._moved)
@@ -166,40 +183,66 @@ class StreamCopy:
         if not packet.size:
             return True
         if packet.stream_index == self._picture:
-            self._see_picture(cast("Packet[VideoStream]", packet))
+            self._see_picture(output, cast("Packet[VideoStream]", packet))
         elif (track := self._tracks.get(packet.stream_index)) is not None:
             self._write(output, track, packet)
         return True
 
-    def _see_picture(self, packet: Packet[VideoStream]) -> None:
+    def _see_picture(self, output: OutputContainer, packet: Packet[VideoStream]) -> None:
+        jumps = self._continuity.jumps
         for settled in self._continuity.feed(packet):
             stamp = settled.dts if settled.dts is not None else settled.pts
             if stamp is not None:
                 self._clock = max(self._clock, stamp * settled.time_base)
+        if self._continuity.jumps > jumps:
+            self._release(output)
 
     def _write(self, output: OutputContainer, track: _Track, packet: Packet[Stream]) -> None:
         if track.remade_gaps and packet.size == len(_NO_TEXT) and bytes(packet) == _NO_TEXT:
             return
         if track.text is not None:
             for made in track.text.convert(packet):
-                self._mux(output, track, made)
+                self._mux(output, track, made, self._continuity.jumps)
             return
-        for settled in track.settle(packet):
-            self._mux(output, track, settled)
+        if track.out.type != "audio":
+            for settled in track.settle(packet):
+                self._mux(output, track, settled, self._continuity.jumps)
+            return
+        track.note_jump(packet)
+        if track.part <= self._continuity.jumps:
+            self._mux(output, track, packet, track.part)
+            return
+        self._ahead.append((track, packet))
+        if len(self._ahead) > _MOST_AHEAD:
+            self._release(output)
 
-    def _mux(self, output: OutputContainer, track: _Track, packet: Packet[Stream]) -> None:
+    def _release(self, output: OutputContainer) -> None:
+        """Write the sound that came to a jump before the picture did (or that jumped alone)."""
+        ahead, self._ahead = self._ahead, []
+        for track, packet in ahead:
+            track.part = min(track.part, self._continuity.jumps)
+            self._mux(output, track, packet, track.part)
+
+    def _mux(
+        self, output: OutputContainer, track: _Track, packet: Packet[Stream], part: int
+    ) -> None:
         """Write a packet with its time stamps, which only have to be there and in order."""
         dts = packet.dts if packet.dts is not None else packet.pts
         pts = packet.pts if packet.pts is not None else dts
         packet.dts, packet.pts = dts or 0, pts or 0
-        self._continuity.shift(packet)
+        self._continuity.shift(packet, part)
         if track.last is not None and packet.dts <= track.last and track.out.type != "subtitle":
             self._moved.add(packet.stream_index)
-            packet.dts = track.last + 1
+            packet.dts = track.last + self._tick(track, packet)
             packet.pts = max(packet.pts, packet.dts)
         track.last = packet.dts
         packet.stream = track.out
         output.mux_one(packet)
+
+    @staticmethod
+    def _tick(track: _Track, packet: Packet[Stream]) -> int:
+        """The least step in the packet's time base that is one in the output's as well."""
+        return max(1, math.ceil((track.out.time_base or packet.time_base) / packet.time_base))
 
     def _add(self, output: OutputContainer, source: Stream, plan: Plan) -> None:
         if plan.how is How.COPY:

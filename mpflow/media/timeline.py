@@ -15,21 +15,20 @@ from av.video.stream import VideoStream
 
 _S = TypeVar("_S", bound=Stream)
 
-_JUMP_BACK_S = Fraction(1, 10)
+JUMP_BACK_S = Fraction(1, 10)
 _LEAP_AHEAD_S = Fraction(10)
 
 
 class Continuity:
     """Bridges places where the video's time stamps jump back (files joined, a restarted camera).
 
-    The shift is found on the video's packets alone, in file order; ``offset`` is what has to be
-    added, in seconds, to every stamp read from here on. One packet far off that the next one does
-    not confirm is damage: it loses its stamps instead.
+    The shift is found on the video's packets alone, in file order; ``offsets`` holds what has to
+    be added, in seconds, to the stamps of each part. One packet far off that the next one does not
+    confirm is damage: it loses its stamps instead.
     """
 
     def __init__(self) -> None:
-        self.offset = Fraction(0)
-        self.jumps = 0
+        self.offsets = [Fraction(0)]
         self._last: Fraction | None = None
         self._end = Fraction(0)
         self._held: list[Packet[VideoStream]] = []
@@ -54,9 +53,15 @@ class Continuity:
         """The packets still held back at the end of the file."""
         return self._settle(None) if self._held else []
 
-    def shift(self, packet: Packet[_S]) -> Packet[_S]:
-        """Add the offset to a packet's stamps, in its own time base."""
-        ticks = round(self.offset / packet.time_base) if self.offset else 0
+    @property
+    def jumps(self) -> int:
+        """How often the stamps jumped back so far."""
+        return len(self.offsets) - 1
+
+    def shift(self, packet: Packet[_S], part: int = -1) -> Packet[_S]:
+        """Add the offset of a part (the latest, if not told) to a packet's stamps."""
+        offset = self.offsets[part]
+        ticks = round(offset / packet.time_base) if offset else 0
         if ticks and packet.pts is not None:
             packet.pts += ticks
         if ticks and packet.dts is not None:
@@ -70,15 +75,14 @@ class Continuity:
             held[0].pts = held[0].dts = None
             return [held[0], *map(self.shift, held[1:])]
         if self._last is not None and self._held_at < self._last:
-            self.offset += self._end - self._held_at
-            self.jumps += 1
+            self.offsets.append(self.offsets[-1] + self._end - self._held_at)
             self._end = self._held_at
         self._note(self._held_at, held[0])
         return [self.shift(packet) for packet in held]
 
     @staticmethod
     def _strange(raw: Fraction, last: Fraction | None) -> bool:
-        return last is not None and not (last - _JUMP_BACK_S <= raw <= last + _LEAP_AHEAD_S)
+        return last is not None and not (last - JUMP_BACK_S <= raw <= last + _LEAP_AHEAD_S)
 
     def _note(self, raw: Fraction, packet: Packet[VideoStream]) -> None:
         self._last = raw

@@ -160,7 +160,7 @@ def png() -> bytes:
     context = av.CodecContext.create("png", "w")
     context.width = context.height = 16
     context.pix_fmt, context.time_base = "rgb24", Fraction(1)
-    picture = av.VideoFrame(16, 16, "rgb24")
+    picture = av.VideoFrame.from_ndarray(np.full((16, 16, 3), 77, np.uint8), "rgb24")
     picture.pts = 0
     return b"".join(bytes(p) for p in (*context.encode(picture), *context.encode(None)))
 
