@@ -27,7 +27,7 @@ def locked(path: Path, *, limit: float, waiting: Callable[[], None]) -> Iterator
     with path.open("ab") as file:
         deadline = time.monotonic() + limit
         told = False
-        while not _taken(file.fileno(), path):
+        while not taken(file.fileno(), path):
             if not told:
                 waiting()
                 told = True
@@ -40,8 +40,8 @@ def locked(path: Path, *, limit: float, waiting: Callable[[], None]) -> Iterator
         yield
 
 
-def _taken(descriptor: int, path: Path) -> bool:
-    """Try for the lock once."""
+def taken(descriptor: int, path: Path) -> bool:
+    """Try for the lock of an open file once; it is let go when the file is closed."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

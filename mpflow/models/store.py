@@ -24,7 +24,7 @@ import platformdirs
 
 from mpflow.errors import ModelError, ResourceError
 from mpflow.models.fetch import Archives, fetch, needs_network, sha256_of, without_credentials
-from mpflow.models.lock import locked
+from mpflow.models.lock import locked, taken
 from mpflow.models.manifest import Entry, Manifest
 
 Progress = Callable[[str], None]
@@ -91,6 +91,17 @@ class ModelStore:
         told = progress or _silent
         with Archives() as archives:
             return {name: self._checked(name, archives, told) for name in names}
+
+    def sweep(self) -> Sequence[Path]:
+        """Remove what killed fetches left, except where a fetch is under way; what it removed."""
+        removed: list[Path] = []
+        for leftover in sorted(self.cache_dir.glob(".*.making-*")):
+            lock = self.cache_dir / f"{leftover.name.partition('.making-')[0]}.lock"
+            with lock.open("ab") as file:
+                if taken(file.fileno(), lock):
+                    shutil.rmtree(leftover, ignore_errors=True)
+                    removed.append(leftover)
+        return removed
 
     def _checked(self, name: str, archives: Archives, progress: Progress) -> Path:
         entry = self.manifest.entry(name)

@@ -1,0 +1,207 @@
+"""The command line: click commands, each a few lines over mpflow.console and the rooms below."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mpflow import __version__
+from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
+from mpflow.errors import EXIT_INTERNAL, InternalError, MpflowError
+
+
+class Door(click.Group):
+    """Turns every error into a sentence with its cure and the documented exit status."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except MpflowError as error:
+            self._refuse(ctx, error)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:  # noqa: BLE001 - the last place where it can be told decently
+            unexpected = InternalError(
+                f"{type(error).__name__}: {error}",
+                cure="run again with --log-level debug and report what it shows",
+            )
+            unexpected.__cause__ = error
+            self._refuse(ctx, unexpected)
+
+    @staticmethod
+    def _refuse(ctx: click.Context, error: MpflowError) -> None:
+        from mpflow.console.text import show_error
+
+        show_error(error, debug=ctx.meta.get("mpflow.debug", False))
+        ctx.exit(error.exit_status)
+
+
+@click.group(cls=Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="mpflow")
+def cli() -> None:
+    """A face-video pipeline for machines without a screen.
+
+    mpflow run -i in.mp4 -o out.mp4 covers every face in a video and keeps its sound and timing.
+    """
+
+
+@cli.command(epilog=EXIT_CODES)
+@run_options
+@click.pass_context
+def run(ctx: click.Context, /, **given: Any) -> None:
+    """Work on videos: cover faces, or whatever the preset says.
+
+    The output is made as NAME.partial.EXT beside its final name, and renamed when it is whole.
+    Flags win over environment variables (MPFLOW_DETECT__SIZE=640x384), those over the preset,
+    and the preset over a --config file.
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console import runs
+    from mpflow.console.arguments import Arguments
+
+    arguments = Arguments(**given)
+    if arguments.dry_run:
+        runs.show_plan(arguments)
+    else:
+        ctx.exit(runs.run(arguments))
+
+
+@cli.command()
+@click.argument("source", metavar="[INPUT]", required=False)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo"),
+    show_default=True,
+    help="Folder for the results.",
+)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override any key.")
+@click.option("--offline/--no-offline", default=None, help="Never use the network.")
+@click.option("--log-level", type=LOG_LEVELS, help="Least level of log lines shown.")
+@click.pass_context
+def demo(ctx: click.Context, /, source: str | None, output: Path, **given: Any) -> None:
+    """Cover the faces in a sample clip, or in INPUT, and draw before and after side by side."""
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console.arguments import Arguments
+    from mpflow.console.demo import show_demo
+
+    ctx.exit(show_demo(source, output, Arguments(yes=True, **given)))
+
+
+@cli.group()
+def models() -> None:
+    """Models and sample media: list, pull, verify, path."""
+
+
+@models.command("list")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def models_list(as_json: bool) -> None:
+    """Every model and sample, whether it is in the cache, and its licence."""
+    from mpflow.console import models as room
+
+    room.show_list(as_json=as_json)
+
+
+@models.command("pull")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Everything in the list.")
+@click.option("--offline", is_flag=True, envvar="MPFLOW_OFFLINE", help="Never use the network.")
+def models_pull(names: tuple[str, ...], everything: bool, offline: bool) -> None:
+    """Fetch models into the cache and check them; without NAMES, the default ones."""
+    from mpflow.console import models as room
+
+    room.pull(names, everything=everything, offline=offline)
+
+
+@models.command("verify")
+@click.argument("names", nargs=-1)
+def models_verify(names: tuple[str, ...]) -> None:
+    """Check the hashes of what is in the cache; exit status 2 if one is wrong."""
+    from mpflow.console import models as room
+
+    room.verify(names)
+
+
+@models.command("path")
+@click.argument("name")
+@click.option("--offline", is_flag=True, envvar="MPFLOW_OFFLINE", help="Never use the network.")
+def models_path(name: str, offline: bool) -> None:
+    """Print where a model's file is, fetching it first if need be."""
+    from mpflow.console import models as room
+
+    room.show_path(name, offline=offline)
+
+
+@cli.group()
+def presets() -> None:
+    """Presets: list, show."""
+
+
+@presets.command("list")
+def presets_list() -> None:
+    """The presets that come with mpflow."""
+    from mpflow.console.presets import preset_lines
+
+    for line in preset_lines():
+        click.echo(line)
+
+
+@presets.command("show")
+@click.argument("name", default="redact", envvar="MPFLOW_PRESET")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override any key.")
+@click.option("--config", type=FILE, envvar="MPFLOW_CONFIG", help="A YAML file with keys.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def presets_show(name: str, settings: tuple[str, ...], config: Path | None, as_json: bool) -> None:
+    """The resolved configuration of a preset, and where each value comes from."""
+    from mpflow.console.arguments import Arguments
+    from mpflow.console.presets import value_lines, values_as_data
+
+    resolved = Arguments(preset=name, settings=settings, config=config).resolve()
+    if as_json:
+        click.echo(json.dumps(values_as_data(resolved), ensure_ascii=False))
+    else:
+        click.echo("\n".join(value_lines(resolved)))
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON lines.")
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Check that this machine can run mpflow.
+
+    Exit status 0: nothing failed; 6: a resource is short (shared memory, memory, disk); 1:
+    something else failed. Warnings do not count.
+    """
+    from mpflow.console.doctor import show_checks
+
+    ctx.exit(show_checks(as_json=as_json))
+
+
+@cli.command()
+def clean() -> None:
+    """Remove what killed runs left: shared-memory segments, half-fetched models.
+
+    What a living process uses is left alone, and so are NAME.partial.EXT files.
+    """
+    from mpflow.console.clean import show_clean
+
+    show_clean()
+
+
+def main() -> None:
+    """The entry point of the ``mpflow`` command."""
+    try:
+        cli.main(prog_name="mpflow")
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(EXIT_INTERNAL)
+
+
+if __name__ == "__main__":
+    main()

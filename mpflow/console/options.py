@@ -1,0 +1,128 @@
+"""The flags of ``mpflow run`` and the text about its exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_CODES = """\b
+Exit status:
+  0    every frame was delivered (or skipped as -n asks)
+  1    internal error, or inputs of a batch failed for different reasons
+  2    wrong usage, configuration or output
+  3    input missing or unreadable
+  4    refused by policy
+  5    finished, but frames were damaged or skipped (with --strict)
+  6    not enough disk, shared memory or memory
+  130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP. What is done so far is
+       playable and named NAME.partial.EXT."""
+
+LOG_LEVELS = click.Choice(["debug", "info", "warning", "error"])
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+_RUN = (
+    click.argument("paths", nargs=-1, metavar="[INPUT]..."),
+    click.option(
+        "-i",
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="PATH",
+        help="A video, a folder of videos, or a URL; may be given more than once.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        default="",
+        metavar="PATH",
+        help="The result: a file, or a folder for several inputs (made if missing); - is "
+        "standard output, for faces. Default: NAME.redacted.EXT beside the input.",
+    ),
+    click.option("-y", "yes", is_flag=True, help="Overwrite outputs that exist."),
+    click.option(
+        "-n", "no", is_flag=True, help="Never overwrite: an input whose output exists is skipped."
+    ),
+    click.option(
+        "-r",
+        "--recursive",
+        is_flag=True,
+        help="Look into folders below an input folder, and mirror them in the output.",
+    ),
+    click.option(
+        "--preset",
+        default="redact",
+        envvar="MPFLOW_PRESET",
+        show_default=True,
+        help="What to do: see `mpflow presets list`, or a YAML file of your own.",
+    ),
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Override any key, for example detect.size=640x384.",
+    ),
+    click.option("--config", type=FILE, envvar="MPFLOW_CONFIG", help="A YAML file with keys."),
+    click.option("--codec", help="Video encoder, for example libx264, libx265, libsvtav1, ffv1."),
+    click.option("--crf", type=float, help="Quality on the encoder's own scale; lower is better."),
+    click.option("--encoder-preset", help="The encoder's speed preset, for example veryfast."),
+    click.option(
+        "--encoder-option",
+        "encoder_options",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Any further option of the encoder.",
+    ),
+    click.option(
+        "--keep-streams/--no-keep-streams",
+        default=None,
+        help="Keep picture streams that are not worked on, such as cover art.",
+    ),
+    click.option(
+        "--keep-metadata/--no-keep-metadata",
+        default=None,
+        help="Keep tags that may tell of people, places and devices.",
+    ),
+    click.option("--device", metavar="auto|cpu|cuda:N", help="Where models run."),
+    click.option("--workers", type=click.IntRange(1, 32), help="Processes that detect faces."),
+    click.option(
+        "--memory", type=click.IntRange(1), metavar="MIB", help="Shared memory for frames, at most."
+    ),
+    click.option(
+        "--strict/--no-strict",
+        default=None,
+        help="Exit with 5 when damaged frames had to be skipped.",
+    ),
+    click.option("--offline/--no-offline", default=None, help="Never use the network."),
+    click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Progress and results as JSON lines on standard output.",
+    ),
+    click.option(
+        "--log-level",
+        type=LOG_LEVELS,
+        help="Least level of log lines shown and kept.  [default: warning shown, info kept]",
+    ),
+    click.option(
+        "--log-file",
+        type=FILE,
+        envvar="MPFLOW_LOG_FILE",
+        help="Keep the log of all processes here, as JSON lines.",
+    ),
+    click.option(
+        "--dry-run", is_flag=True, help="Show the resolved configuration and the jobs; do nothing."
+    ),
+)
+
+
+def run_options(command: F) -> F:
+    """Give a command the arguments and flags of ``mpflow run``; they fill an Arguments."""
+    return reduce(lambda so_far, option: option(so_far), reversed(_RUN), command)

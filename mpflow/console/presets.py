@@ -1,0 +1,78 @@
+"""Presets as text: what there is, and a resolved configuration with every value's origin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from mpflow.config import Resolved, load_preset, preset_names
+from mpflow.jobs import Planned
+
+
+def preset_lines() -> Iterator[str]:
+    """Each preset that ships, and what it is for."""
+    names = preset_names()
+    width = max(len(name) for name in names)
+    for name in names:
+        preset = load_preset(name)
+        yield f"{name.ljust(width)}  {preset.description}"
+
+
+def value_lines(resolved: Resolved) -> Iterator[str]:
+    """Every key with its value and where the value came from."""
+    yield f"# preset {resolved.spec.preset}: {resolved.description}"
+    yield "# stages: " + " -> ".join(stage.name for stage in resolved.spec.stages)
+    rows = [(key, _shown(value)) for key, value in _in_order(resolved)]
+    key_width = max(len(key) for key, _ in rows)
+    value_width = min(24, max(len(value) for _, value in rows))
+    for key, value in rows:
+        origin = resolved.origins[key]
+        yield f"{key.ljust(key_width)} = {value.ljust(value_width)}  # {origin}"
+
+
+def values_as_data(resolved: Resolved) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "preset": resolved.spec.preset,
+        "description": resolved.description,
+        "stages": [stage.name for stage in resolved.spec.stages],
+        "values": {
+            key: {"value": value, "origin": resolved.origins[key]}
+            for key, value in _in_order(resolved)
+        },
+    }
+
+
+def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
+    """What a run would do with each input."""
+    for planned in plan:
+        job = planned.job
+        if planned.error is not None:
+            yield f"{job.input}: would fail: {planned.error}"
+        elif planned.skipped:
+            yield f"{job.input} -> {job.output}: would be skipped, {planned.skipped}"
+        else:
+            note = " (overwritten)" if job.overwrite else ""
+            yield f"{job.input} -> {job.output}{note}"
+
+
+def _in_order(resolved: Resolved) -> list[tuple[str, Any]]:
+    """Top-level keys first, then stage by stage."""
+    places = {stage.name: number for number, stage in enumerate(resolved.spec.stages)}
+    return sorted(
+        resolved.values.items(), key=lambda item: places.get(item[0].partition(".")[0], -1)
+    )
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case None:
+            return "null"
+        case str():
+            return value if value else "''"
+        case dict() | list() | tuple() if not value:
+            return "{}" if isinstance(value, dict) else "[]"
+        case _:
+            return str(value)

@@ -1,0 +1,92 @@
+"""Which display a run gets: JSON lines when asked for, a bar on a terminal, else only sentences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from mpflow.channel import Message
+from mpflow.console import text
+from mpflow.console.lines import Lines
+from mpflow.jobs.batch import Outcome
+from mpflow.spec import JobSpec
+
+
+class Display(Protocol):
+    """Shows a run: its starts, news and ends."""
+
+    def started(self, job: JobSpec) -> None:
+        """A job is given to the session."""
+
+    def hear(self, message: Message) -> None:
+        """News of the run, as the supervisor tells it."""
+
+    def idle(self) -> None:
+        """Nothing has happened for a moment."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A job is over."""
+
+    def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
+        """The whole run is over."""
+
+
+class Plain:
+    """For logs and pipes: warnings, then a summary."""
+
+    def __init__(self, jobs: int, level: int) -> None:
+        self._jobs = jobs
+        self._level = level
+
+    def started(self, job: JobSpec) -> None:
+        """A job is given to the session; nothing is said."""
+
+    def hear(self, message: Message) -> None:
+        """News of the run; only its log is shown."""
+        if message["kind"] == "log" and text.is_shown(message["record"], self._level):
+            text.say(text.log_line(message["record"]))
+
+    def idle(self) -> None:
+        """Nothing happens; nothing is said."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """A job is over."""
+        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._level <= 10)
+
+    def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
+        """The whole run is over."""
+        text.show_batch(outcomes)
+
+
+class Programs:
+    """JSON lines on standard output, and the log on standard error as ever."""
+
+    def __init__(self, plain: Plain) -> None:
+        self._plain = plain
+        self._lines = Lines()
+        self.started = self._lines.started
+        self.idle = self._lines.idle
+        self.finished = self._lines.finished
+
+    def hear(self, message: Message) -> None:
+        """News of the run."""
+        self._lines.hear(message)
+        self._plain.hear(message)
+
+    def ended(self, outcome: Outcome) -> None:
+        """A job is over; an error is told in words too."""
+        self._lines.ended(outcome)
+        if outcome.error is not None:
+            self._plain.ended(outcome)
+
+
+def display_for(jobs: int, *, as_json: bool, level: int) -> Display:
+    """The display for a run of so many jobs; ``level`` is the least log level shown."""
+    if as_json:
+        return Programs(Plain(jobs, level))
+    if sys.stderr.isatty():
+        from mpflow.console.bar import Bar
+
+        return Bar(jobs, level)
+    return Plain(jobs, level)

@@ -1,0 +1,230 @@
+"""Can this machine run mpflow? Each check does what a run would do, and says a cure.
+
+A check is a plain function that gives one or more results; one that breaks is itself a result.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from importlib import metadata
+
+from mpflow.errors import EXIT_INTERNAL, EXIT_OK, EXIT_RESOURCES, MpflowError
+from mpflow.machine import core_budget, memory_available, quota_cores, shared_memory_free
+
+MIB = 1 << 20
+TRIED_SLOTS = 24
+"""A ring for 1080p with a few batches on the way: what an ordinary run asks for."""
+
+LITTLE_MEMORY = 1024 * MIB
+GPU_ENCODERS = ("h264_nvenc", "hevc_nvenc", "av1_nvenc")
+ENCODERS = ("libx264", "libx265", "libsvtav1", "libvpx-vp9", "ffv1", *GPU_ENCODERS)
+
+
+class Verdict(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at; ``resource`` marks what more memory or disk would cure."""
+
+    name: str
+    verdict: Verdict
+    text: str
+    cure: str = ""
+    resource: bool = False
+
+
+def examine() -> Iterator[Check]:
+    """Do every check, each as soon as it is asked for."""
+    for name, look in _CHECKS.items():
+        try:
+            yield from look()
+        except MpflowError as error:
+            yield Check(name, Verdict.FAIL, error.what, error.cure)
+        except Exception as error:  # noqa: BLE001 - a check that breaks is what doctor is for
+            yield Check(name, Verdict.FAIL, f"{type(error).__name__}: {error}")
+
+
+def exit_status(checks: Sequence[Check]) -> int:
+    """0 without failures; 6 when only resources are short; else 1."""
+    failures = [check for check in checks if check.verdict is Verdict.FAIL]
+    if not failures:
+        return EXIT_OK
+    return EXIT_RESOURCES if all(check.resource for check in failures) else EXIT_INTERNAL
+
+
+def _system() -> Iterator[Check]:
+    text = f"Python {platform.python_version()}, {platform.system()} {platform.release()}"
+    able = sys.platform == "linux" and hasattr(os, "pidfd_open")
+    verdict = Verdict.OK if able else Verdict.FAIL
+    yield Check("system", verdict, text, "" if able else "use Linux 5.3 or newer")
+
+
+def _shared_memory() -> Iterator[Check]:
+    """Make a ring of an ordinary run's size, every byte of it backed by memory."""
+    from mpflow.frame import PictureLayout
+    from mpflow.shm import Geometry, NoSpace, Segment
+
+    slot = PictureLayout.of("yuv420p", 1920, 1080).nbytes
+    geometry = Geometry(slots=TRIED_SLOTS, slot_bytes=slot, stages=4, workers=4, journal_bytes=slot)
+    wanted = f"{geometry.total_bytes / MIB:.0f} MiB for 1080p"
+    try:
+        Segment.create(geometry).close()
+    except NoSpace:
+        yield Check(
+            "shared memory",
+            Verdict.FAIL,
+            f"{shared_memory_free() / MIB:.0f} MiB are free in /dev/shm, a run wants {wanted}",
+            "enlarge it (docker run --shm-size=1g; mount -o remount,size=1g /dev/shm)",
+            resource=True,
+        )
+    else:
+        free = f"{shared_memory_free() / MIB:.0f} MiB free"
+        yield Check("shared memory", Verdict.OK, f"{wanted} allocated and given back, {free}")
+
+
+def _memory() -> Iterator[Check]:
+    available = memory_available()
+    text = f"{available / MIB:.0f} MiB available"
+    if available < LITTLE_MEMORY:
+        cure = "raise the limit, or use smaller batches and --memory"
+        yield Check("memory", Verdict.WARN, text, cure, resource=True)
+    else:
+        yield Check("memory", Verdict.OK, text)
+
+
+def _cores() -> Iterator[Check]:
+    affinity, quota = len(os.sched_getaffinity(0)), quota_cores()
+    limits = f"{os.cpu_count()} in the machine, {affinity} by affinity"
+    if quota is not None:
+        limits += f", {quota} by the cgroup's quota"
+    yield Check("threads", Verdict.OK, f"at most {core_budget()} at work ({limits})")
+
+
+def _ffmpeg() -> Iterator[Check]:
+    import av
+
+    names = ("libavcodec", "libavformat", "libavutil")
+    versions = ", ".join(
+        f"{name} {'.'.join(map(str, av.library_versions[name]))}" for name in names
+    )
+    yield Check("FFmpeg", Verdict.OK, f"PyAV {av.__version__} with {versions}")
+    have = [
+        name
+        for name in ENCODERS
+        if name in av.codecs_available and (name not in GPU_ENCODERS or _opens(name))
+    ]
+    if "libx264" in have:
+        yield Check("encoders", Verdict.OK, ", ".join(have))
+    else:
+        yield Check(
+            "encoders",
+            Verdict.FAIL,
+            f"libx264 is missing; there are {', '.join(have) or 'none of ours'}",
+            "install PyAV's wheel (pip install --force-reinstall --no-deps av), or use --codec",
+        )
+
+
+def _opens(encoder: str) -> bool:
+    """Whether a GPU's encoder really starts: it is built in even where there is no GPU."""
+    import av
+
+    try:
+        context = av.Codec(encoder, "w").create("video")
+        context.width, context.height, context.pix_fmt = 256, 256, "yuv420p"
+        context.time_base = Fraction(1, 25)
+        context.open()
+    except (av.FFmpegError, ValueError, RuntimeError):
+        return False
+    return True
+
+
+def _opencv() -> Iterator[Check]:
+    try:
+        import cv2
+    except ImportError as error:
+        cure = (
+            "apt-get install libgl1, or pip install opencv-python-headless instead of opencv-python"
+            if "libGL" in str(error)
+            else "pip install --force-reinstall opencv-python"
+        )
+        yield Check("OpenCV", Verdict.FAIL, f"cv2 does not load: {error}", cure)
+        return
+    twice = _installed("opencv-python", "opencv-python-headless", "opencv-contrib-python")
+    if len(twice) > 1:
+        cure = f"pip uninstall {' '.join(twice)}, then install one of them"
+        yield Check("OpenCV", Verdict.WARN, f"{' and '.join(twice)} overwrite each other", cure)
+    else:
+        yield Check("OpenCV", Verdict.OK, f"cv2 {cv2.__version__}")
+
+
+def _onnxruntime() -> Iterator[Check]:
+    installs = _installed("onnxruntime", "onnxruntime-gpu")
+    if len(installs) > 1:
+        yield Check(
+            "onnxruntime",
+            Verdict.FAIL,
+            f"{' and '.join(installs)} are both installed and overwrite each other",
+            "pip uninstall onnxruntime onnxruntime-gpu, then install the one you want",
+        )
+        return
+    try:
+        import onnxruntime
+    except ImportError as error:
+        cure = "pip install 'mpflow-pipeline[cpu]', or [gpu] for CUDA"
+        yield Check("onnxruntime", Verdict.FAIL, f"it does not load: {error}", cure)
+        return
+    providers = onnxruntime.get_available_providers()
+    text = f"{onnxruntime.__version__} with {', '.join(providers)}"
+    if installs == ["onnxruntime-gpu"] and "CUDAExecutionProvider" not in providers:
+        cure = "check the CUDA libraries that it needs (ldd on its provider library)"
+        yield Check("onnxruntime", Verdict.WARN, f"{text}; CUDA is missing", cure)
+    else:
+        yield Check("onnxruntime", Verdict.OK, text)
+
+
+def _models() -> Iterator[Check]:
+    from mpflow.models.store import Condition, ModelStore
+
+    store = ModelStore()
+    wanted = [name for name, entry in store.manifest.entries.items() if entry.default]
+    for item in store.verify(wanted):
+        name, where = f"model {item.name}", f"{item.condition} ({item.path})"
+        cure = f"mpflow models pull {item.name}"
+        if item.condition is Condition.PRESENT:
+            yield Check(name, Verdict.OK, where)
+        elif item.condition is Condition.MISSING:
+            yield Check(name, Verdict.WARN, f"{where}; fetched when first used", cure)
+        else:
+            yield Check(name, Verdict.FAIL, where, cure)
+
+
+def _installed(*names: str) -> list[str]:
+    """Which of these distributions are installed."""
+    found = {
+        str(one.metadata["Name"]).lower().replace("_", "-") for one in metadata.distributions()
+    }
+    return [name for name in names if name in found]
+
+
+_CHECKS: dict[str, Callable[[], Iterator[Check]]] = {
+    "system": _system,
+    "shared memory": _shared_memory,
+    "memory": _memory,
+    "threads": _cores,
+    "FFmpeg": _ffmpeg,
+    "OpenCV": _opencv,
+    "onnxruntime": _onnxruntime,
+    "models": _models,
+}

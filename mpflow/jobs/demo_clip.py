@@ -1,0 +1,120 @@
+"""A clip to show what mpflow does: a camera moving over photos of real faces, with sound.
+
+Six people in a group photo (four seconds), then one portrait (two), 1280x720 at 30 frames a
+second. The faces come in several sizes, leave the picture and come back, which one talking head
+would not show. Made the same way every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+WIDTH, HEIGHT, RATE = 1280, 720, 30
+GROUP_S, PORTRAIT_S = 4.0, 2.0
+CODING = {"crf": "20", "preset": "veryfast"}
+SOUND_RATE = 48000
+CHORD_HZ = (220.0, 277.18, 329.63)
+"""A, C sharp and E: a major chord is kinder than one tone."""
+
+Picture = npt.NDArray[np.uint8]
+Window = tuple[float, float, float]
+"""Where the camera looks: centre x, centre y, width, each as a share of the photo's width."""
+
+_GROUP_PATH: tuple[Window, ...] = ((0.5, 0.34, 1.0), (0.30, 0.30, 0.62), (0.70, 0.33, 0.62))
+_PORTRAIT_PATH: tuple[Window, ...] = ((0.5, 0.28, 1.0), (0.47, 0.22, 0.82))
+
+
+def make_demo_clip(group_photo: Path, portrait: Path, target: Path) -> None:
+    """Write the clip as H.264 and AAC; the photos are any that OpenCV reads."""
+    with av.open(str(target), "w") as container:
+        picture = container.add_stream(
+            "libx264", rate=RATE, options={"crf": "20", "preset": "veryfast"}
+        )
+        picture.width, picture.height, picture.pix_fmt = WIDTH, HEIGHT, "yuv420p"
+        sound = container.add_stream("aac", rate=SOUND_RATE, layout="stereo")
+        for image in _pictures(group_photo, portrait):
+            frame = av.VideoFrame.from_ndarray(image, format="bgr24")
+            container.mux(picture.encode(frame))
+        container.mux(picture.encode(None))
+        for part in _sound(GROUP_S + PORTRAIT_S):
+            container.mux(sound.encode(part))
+        container.mux(sound.encode(None))
+
+
+def _pictures(group_photo: Path, portrait: Path) -> Iterator[Picture]:
+    noise = np.random.default_rng(1)
+    for photo, path, seconds in (
+        (_read(group_photo), _GROUP_PATH, GROUP_S),
+        (_widened(_read(portrait)), _PORTRAIT_PATH, PORTRAIT_S),
+    ):
+        count = round(seconds * RATE)
+        for number in range(count):
+            yield _grainy(_look(photo, _along(path, number / (count - 1))), noise)
+
+
+def _read(path: Path) -> Picture:
+    image: Any = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
+    return np.asarray(image, np.uint8)
+
+
+def _widened(photo: Picture) -> Picture:
+    """A square photo in the middle of a wide one, on a blurred copy of itself."""
+    side = photo.shape[0]
+    wide = round(side * WIDTH / HEIGHT)
+    behind = cv2.GaussianBlur(cv2.resize(photo, (wide, side)), (0, 0), side / 20)
+    left = (wide - photo.shape[1]) // 2
+    behind[:, left : left + photo.shape[1]] = photo
+    return np.asarray(behind, np.uint8)
+
+
+def _along(path: tuple[Window, ...], share: float) -> Window:
+    """The window at a share of the way, slow at each stop."""
+    leg, within = divmod(share * (len(path) - 1), 1.0)
+    start, end = path[int(leg)], path[min(int(leg) + 1, len(path) - 1)]
+    eased = within * within * (3 - 2 * within)
+    x, y, width = (a + (b - a) * eased for a, b in zip(start, end, strict=True))
+    return x, y, width
+
+
+def _look(photo: Picture, window: Window) -> Picture:
+    """What the camera sees: the window, kept inside the photo, scaled to the clip's size."""
+    rows, columns = photo.shape[:2]
+    width = min(window[2] * columns, rows * WIDTH / HEIGHT)
+    height = width * HEIGHT / WIDTH
+    x = min(max(window[0] * columns, width / 2), columns - width / 2)
+    y = min(max(window[1] * columns, height / 2), rows - height / 2)
+    scale = WIDTH / width
+    shift = [
+        [scale, 0, -(x - width / 2) * scale],
+        [0, scale, -(y - height / 2) * scale],
+    ]
+    seen = cv2.warpAffine(photo, np.array(shift), (WIDTH, HEIGHT), flags=cv2.INTER_CUBIC)
+    return np.asarray(seen, np.uint8)
+
+
+def _grainy(image: Picture, noise: np.random.Generator) -> Picture:
+    """A little sensor noise: a still photo would be too easy for the encoder."""
+    grain = noise.integers(-2, 3, (HEIGHT, WIDTH, 1), np.int16)
+    return np.asarray(np.clip(image + grain, 0, 255), np.uint8)
+
+
+def _sound(seconds: float) -> Iterator[av.AudioFrame]:
+    """A soft chord that swells and fades, in blocks of 1024 samples."""
+    time = np.arange(round(seconds * SOUND_RATE)) / SOUND_RATE
+    swell = np.sin(np.pi * time / seconds) ** 2
+    wave = sum(np.sin(2 * np.pi * pitch * time) for pitch in CHORD_HZ) * swell * 0.08
+    both = np.stack([wave, wave]).astype(np.float32)
+    for start in range(0, both.shape[1], 1024):
+        block = np.ascontiguousarray(both[:, start : start + 1024])
+        part = av.AudioFrame.from_ndarray(block, format="fltp", layout="stereo")
+        part.sample_rate, part.pts = SOUND_RATE, start
+        part.time_base = Fraction(1, SOUND_RATE)
+        yield part
