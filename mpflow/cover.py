@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import cv2
 import numpy as np
@@ -25,6 +25,7 @@ from mpflow.tokens import Box
 Plane = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
 Weights = npt.NDArray[np.uint8]
+Part = npt.NDArray[np.int16]
 Shape = Literal["ellipse", "box"]
 
 FULL = 255
@@ -34,7 +35,9 @@ FULL = 255
 _GRID_PER_SIGMA = 2.0
 _LEAST_SIGMA = 0.1
 _LEAST_FEATHER = 0.01  # less than a pixel of nearly every face; keeps weights within 16 bits
-_INT16 = 32767
+_INT16 = 16383  # so that no sum of two parts leaves 16 bits
+_NOWHERE = slice(0, 0), slice(0, 0)
+_WORTH_SPLITTING = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,8 @@ class Outline:
     """
 
     shape: Shape = "ellipse"
-    margin: float = 0.25
-    feather: float = 0.1
+    margin: float = 0.5
+    feather: float = 0.15
 
     def extent(self, face: Box) -> Box:
         """The box that a cover touches: the face, its margin and the feather outside of it."""
@@ -58,8 +61,8 @@ class Outline:
         # Centres of pixels are whole numbers; as an edge a pixel's far side is one further.
         return cx - rx, cy - ry, cx + rx + 1, cy + ry + 1
 
-    def weights(self, face: Box, region: IntBox, plane: PlaneFormat) -> Weights:
-        """How much of the cover each sample of ``region`` in a plane takes, 0..255.
+    def mask(self, face: Box, region: IntBox, plane: PlaneFormat) -> Mask:
+        """How much of the cover each sample of ``region`` in a plane takes.
 
         A chroma sample takes the largest weight of the pixels it serves.
         """
@@ -69,8 +72,91 @@ class Outline:
         down = _distance(region[1], region[3], (y1 + y2) / 2, (y2 - y1) * grow, plane.yshift)
         outer = 1 + max(self.feather, _LEAST_FEATHER)
         if self.shape == "box":
-            return np.minimum.outer(_ramp(down, outer), _ramp(across, outer))
-        return _elliptic(down * down, across * across, outer * outer)
+            return BoxMask(_ramp(down, outer), _ramp(across, outer))
+        slope = FULL / (outer * outer - 1)
+        rows = np.ceil((outer * outer - down * down) * slope).clip(-_INT16, _INT16)
+        columns = np.floor(across * across * slope).clip(0, _INT16)
+        return EllipseMask(rows.astype(np.int16), columns.astype(np.int16))
+
+
+class Mask(Protocol):
+    """Weights 0..255 of a rectangle, kept as a part for each row and each column."""
+
+    @property
+    def rows(self) -> Part:
+        """The part of each row."""
+
+    @property
+    def columns(self) -> Part:
+        """The part of each column."""
+
+    def weights(self, rows: slice, columns: slice) -> Weights:
+        """The weights of a part of the rectangle."""
+
+    def inner(self) -> tuple[slice, slice]:
+        """A large rectangle (rows, columns) in which every weight is full; may be empty."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EllipseMask:
+    """Weight = rows - columns: both fall with the square of the distance from the centre.
+
+    In whole steps of weight, rounded so that what is to be full is never less.
+    """
+
+    rows: Part
+    columns: Part
+
+    def weights(self, rows: slice, columns: slice) -> Weights:
+        """The weights of a part of the rectangle."""
+        sums = np.subtract.outer(self.rows[rows], self.columns[columns])
+        weights: Weights = sums.clip(0, FULL, out=sums).astype(np.uint8)
+        return weights
+
+    def inner(self) -> tuple[slice, slice]:
+        """The largest rectangle in an ellipse reaches 1 / sqrt(2) of both radii."""
+        half = (int(self.rows.max()) - FULL) // 2
+        return _run(self.rows >= FULL + half), _run(self.columns <= half)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxMask:
+    """Weight = the smaller of the row's and the column's."""
+
+    rows: Part
+    columns: Part
+
+    def weights(self, rows: slice, columns: slice) -> Weights:
+        """The weights of a part of the rectangle."""
+        least = np.minimum.outer(self.rows[rows], self.columns[columns])
+        weights: Weights = least.astype(np.uint8)
+        return weights
+
+    def inner(self) -> tuple[slice, slice]:
+        """All rows and columns that are full."""
+        return _run(self.rows >= FULL), _run(self.columns >= FULL)
+
+
+def lay(target: Plane, cover: Plane, mask: Mask) -> None:
+    """Lay ``cover`` over ``target`` in place; both have the mask's rows and columns.
+
+    A large cover is copied where it is full, and only blended around that.
+    """
+    height, width = target.shape[:2]
+    whole = slice(0, height), slice(0, width)
+    rows, columns = mask.inner() if height * width >= _WORTH_SPLITTING else _NOWHERE
+    if rows.start == rows.stop or columns.start == columns.stop:
+        blend(target, cover, mask.weights(*whole))
+        return
+    target[rows, columns] = cover[rows, columns]
+    for piece in (
+        (slice(0, rows.start), whole[1]),
+        (rows, slice(0, columns.start)),
+        (rows, slice(columns.stop, width)),
+        (slice(rows.stop, height), whole[1]),
+    ):
+        if piece[0].start < piece[0].stop and piece[1].start < piece[1].stop:
+            blend(target[piece], cover[piece], mask.weights(*piece))
 
 
 def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -> Floats:
@@ -83,24 +169,17 @@ def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -
     return scaled
 
 
-def _ramp(distance: Floats, outer: float) -> Weights:
+def _ramp(distance: Floats, outer: float) -> Part:
     """255 up to a distance of 1, falling to 0 at ``outer``."""
     ramp = np.ceil((outer - distance) * (FULL / (outer - 1)))
-    weights: Weights = ramp.clip(0, FULL).astype(np.uint8)
-    return weights
+    part: Part = ramp.clip(0, FULL).astype(np.int16)
+    return part
 
 
-def _elliptic(down: Floats, across: Floats, outer: float) -> Weights:
-    """The same for the sum of two squared distances.
-
-    The sum of a row's part and a column's part, in whole steps of weight: rounded so that what
-    lies within a distance of 1 is never less than full.
-    """
-    slope = FULL / (outer - 1)
-    rows = np.ceil((outer - down) * slope).clip(-_INT16, _INT16).astype(np.int16)
-    columns = np.floor(across * slope).clip(0, _INT16).astype(np.int16)
-    weights: Weights = np.subtract.outer(rows, columns).clip(0, FULL).astype(np.uint8)
-    return weights
+def _run(chosen: npt.NDArray[np.bool_]) -> slice:
+    """The run of chosen places: there is one, since weights fall to both sides."""
+    places = np.flatnonzero(chosen)
+    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 0)
 
 
 def mosaic(plane: Plane, cell: tuple[int, int]) -> Plane:
