@@ -1,0 +1,52 @@
+# make demo [INPUT=path]   redact a sample clip (or your own) and say where the result is
+# make test                 every test           make lint    style, types, import contracts
+# make bench                measure; results go to bench/results
+#
+# Each sets up $(VENV) by itself; a second call costs nothing. Python 3.11 or newer:
+# make PYTHON=python3.12 ...      With an NVIDIA GPU: make EXTRA=gpu ...
+
+PYTHON ?= python3
+VENV ?= .venv
+EXTRA ?= cpu
+BIN := $(VENV)/bin
+export INPUT
+
+.PHONY: demo test lint bench clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/.for-use
+	@$(BIN)/mpflow demo -o demo $${INPUT:+-- "$$INPUT"}
+
+test: $(VENV)/.for-test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.for-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.for-bench
+	@set -e; for script in $(sort $(wildcard bench/bench_*.py bench/*/bench_*.py)); do \
+		echo "$$script"; $(BIN)/python "$$script"; \
+	done
+
+clean:
+	rm -rf "$(VENV)" demo build dist *.egg-info
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 2; }
+	$(PYTHON) -m venv "$(VENV)"
+
+$(VENV)/.for-use: setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA)]'
+	@touch $@
+
+$(VENV)/.for-test: setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),test]'
+	@touch $@ $(VENV)/.for-use
+
+$(VENV)/.for-bench: setup.cfg pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),test,bench]'
+	@touch $@ $(VENV)/.for-use $(VENV)/.for-test
