@@ -120,6 +120,7 @@ class Pool:
                 # what it still says must be read, or it waits for room to say it
                 self._read_lines(handle)
                 if time.monotonic() > deadline:
+                    self._listener.hear_line(handle, "did not leave in time and was killed")
                     handle.kill()
                     _is_gone(handle.pidfd, QUIT_S)
                     break

@@ -37,7 +37,8 @@ class Report(Value, frozen=True):
 
     ``damaged`` packets and frames were skipped by the decoder; ``frames_expected`` is what the
     container promised. ``partial`` names an unfinished output that was kept; ``playable`` says
-    whether a player can open it.
+    whether a player can open it. ``slots`` is the size of the ring, ``leases_left`` how many of
+    them were not free at the end: 0 after every complete job.
     """
 
     job: str
@@ -54,6 +55,7 @@ class Report(Value, frozen=True):
     seconds: float = 0.0
     first_frame_seconds: float | None = None
     slots: int = 0
+    leases_left: int = 0
     stages: tuple[StageReport, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -9,7 +9,7 @@ from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.logbook import hide_credentials
 from mpflow.metrics import Progress
 from mpflow.report import Report, StageReport
-from mpflow.shm import WorkerStats
+from mpflow.shm import State, WorkerStats
 
 
 def report_of(run: JobRun, progress: Progress) -> Report:
@@ -31,6 +31,7 @@ def report_of(run: JobRun, progress: Progress) -> Report:
         seconds=(run.ended or run.started) - run.started,
         first_frame_seconds=_since(run.started, progress.first_frame),
         slots=run.segment.geometry.slots if run.segment else 0,
+        leases_left=_leases_left(run),
         stages=_stages(run.workers, progress.counts),
         warnings=tuple(hide_credentials(text) for text in run.warnings),
     )
@@ -38,6 +39,12 @@ def report_of(run: JobRun, progress: Progress) -> Report:
 
 def _since(start: float, moment: float | None) -> float | None:
     return None if moment is None else moment - start
+
+
+def _leases_left(run: JobRun) -> int:
+    if run.segment is None:
+        return 0
+    return sum(word.state is not State.FREE for word in run.segment.words())
 
 
 def _expected(run: JobRun) -> int | None:

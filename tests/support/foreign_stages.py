@@ -199,3 +199,19 @@ class Tally(Sink[TallyOptions]):
         path = Path(self._job.output if complete else self._job.partial)
         path.write_text("".join(self._lines), encoding="utf-8")
         return SinkSummary(self._frames, str(path), path.stat().st_size, complete)
+
+
+class Twice(Cling):
+    """Gives every token twice."""
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            yield work.token
+            yield work.token
+
+
+class Swallow(Cling):
+    """Never gives a token."""
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        return ()

@@ -1,0 +1,69 @@
+"""Every stage module keeps the contract; a stage from outside is checked by the same code."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import clips
+import pytest
+
+import mpflow.stages
+from mpflow.conformance import check
+from mpflow.errors import ContractError
+from mpflow.importer import SHORT_NAMES
+from mpflow.stage import Sink, Source, Stage
+
+
+def stage_targets() -> list[str]:
+    """Every stage class in mpflow/stages, found by looking, so that none is forgotten."""
+    found = []
+    for module in pkgutil.iter_modules(mpflow.stages.__path__, "mpflow.stages."):
+        for name, cls in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(cls, (Source, Stage, Sink)) and cls.__module__ == module.name:
+                found.append(f"{module.name}:{name}")
+    return found
+
+
+@pytest.mark.parametrize("target", stage_targets())
+def test_every_stage_keeps_the_contract(target: str, tmp_path: Path) -> None:
+    clip = clips.make(tmp_path / "clip.mp4")
+    check(target, source=str(clip))
+
+
+def test_every_stage_has_a_short_name_and_every_short_name_a_stage() -> None:
+    assert sorted(SHORT_NAMES.values()) == sorted(stage_targets())
+
+
+@pytest.mark.parametrize("target", ["Tint", "Hoard"])
+def test_a_stage_from_outside_can_be_checked(target: str) -> None:
+    check(f"foreign_stages:{target}")
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "words"),
+    [
+        ("Cling", {}, "still holds pixels"),
+        ("Hoard", {"keep": 4, "declare": 2}, "declares holds = 2"),
+        ("Twice", {}, "which it does not have"),
+        ("Swallow", {}, "holds = 0"),
+    ],
+)
+def test_a_broken_contract_is_named(target: str, options: dict, words: str) -> None:
+    with pytest.raises(ContractError, match=words):
+        check(f"foreign_stages:{target}", options)
+
+
+def test_the_check_is_a_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mpflow.conformance", "foreign_stages:Tint", "add=3"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(Path(__file__).parents[1] / "support"), "PATH": "/usr/bin"},
+    )
+    assert (done.returncode, done.stderr) == (0, "foreign_stages:Tint keeps the contract\n")
