@@ -161,7 +161,8 @@ def _preset_values(preset: str, base: Preset) -> Iterable[Override]:
     origin = f"preset {preset}"
     for entry in base.stages:
         name = _entry_name(entry)
-        yield Override(f"{name}.workers", entry.workers, origin)
+        if entry.workers != 1:
+            yield Override(f"{name}.workers", entry.workers, origin)
         for key, value in entry.options.items():
             yield Override(f"{name}.{key}", value, origin)
     for key in TOP_LEVEL:
@@ -237,7 +238,7 @@ def _stage_spec(name: str, entry: StageEntry, values: Mapping[str, Any]) -> Stag
     target = target_of(entry.stage)
     prefix = f"{name}."
     options = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-    workers = options.pop("workers")
+    workers = options.pop("workers", 1)
     if isinstance(workers, str) and workers.isdigit():
         workers = int(workers)
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= 32:

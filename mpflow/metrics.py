@@ -95,8 +95,8 @@ class Progress:
 
     def _news(self, total: int | None, now: float) -> dict[str, Any]:
         frame = self.counts[-1].frames
-        elapsed = max(now - (self.first_frame or now), 1e-9)
-        fps = (frame - 1) / elapsed if frame > 1 else 0.0
+        elapsed = now - (self.first_frame or now)
+        fps = (frame - 1) / elapsed if elapsed > 0 else 0.0  # the first news comes with no rate
         left = None if not total or not fps else max(0.0, (total - frame) / fps)
         stages = {
             label: {
