@@ -1,0 +1,223 @@
+"""The detect stage: real faces, in every format, size and turn, alone and in batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cv2
+import msgspec
+import numpy as np
+import pytest
+import scenes
+from scenes import FACES
+
+from mpflow.errors import ConfigError
+from mpflow.memory import MemorySlot
+from mpflow.models.detections import Detections
+from mpflow.models.store import ModelStore
+from mpflow.spec import JobSpec, MediaInfo, VideoInfo
+from mpflow.stage import Job, StageContext, Work
+from mpflow.stages.detect import Detect, DetectOptions, auto_size, to_faces
+from mpflow.tokens import Face, Token
+
+
+def stage(store: ModelStore, name: str = "yunet", **options: Any) -> Detect:
+    chosen = {"path": str(store.path(name)), "model": name, "device": "cpu", **options}
+    made = Detect(msgspec.convert(chosen, DetectOptions), StageContext("detect"))
+    made.open()
+    return made
+
+
+def job(slot: MemorySlot, rotation: int = 0) -> Job:
+    layout = slot.layout
+    video = VideoInfo(
+        index=0,
+        codec="none",
+        width=layout.width,
+        height=layout.height,
+        pixel_format=layout.format.name,
+        source_format=layout.format.name,
+        time_base=(1, 25),
+        rotation=rotation,
+    )
+    return Job(JobSpec("job", "in"), MediaInfo("in", "none", video))
+
+
+def faces_of(detect: Detect, *slots: MemorySlot, rotation: int = 0) -> list[tuple[Face, ...]]:
+    detect.begin(job(slots[0], rotation))
+    batch = [Work(Token("run", n), slot.frame()) for n, slot in enumerate(slots)]
+    tokens = list(detect.process(batch))
+    detect.end()
+    assert [token.seq for token in tokens] == list(range(len(slots)))
+    return [token.faces for token in tokens]
+
+
+def centres(faces: tuple[Face, ...]) -> np.ndarray:
+    found = [((f.box[0] + f.box[2]) / 2, (f.box[1] + f.box[3]) / 2) for f in faces]
+    return np.array(sorted(found))
+
+
+@pytest.fixture(scope="module")
+def detect(model_store: ModelStore) -> Detect:
+    return stage(model_store)
+
+
+@pytest.fixture(scope="module")
+def group(model_store: ModelStore) -> scenes.Picture:
+    return scenes.scene(model_store)
+
+
+@pytest.mark.parametrize("name", ["yuv420p", "nv12", "yuv422p", "yuv444p10le", "p010le", "gray"])
+def test_all_seven_faces_are_found_in_every_format(
+    detect: Detect, group: scenes.Picture, name: str
+) -> None:
+    (faces,) = faces_of(detect, scenes.slot(group, name))
+    assert len(faces) == FACES
+
+
+@pytest.mark.parametrize("height", [1080, 720, 540, 362])
+@pytest.mark.parametrize("size", ["auto", "640x384"])
+def test_all_seven_faces_are_found_at_every_size(
+    model_store: ModelStore, height: int, size: str
+) -> None:
+    slot = scenes.slot(scenes.scene(model_store, height))
+    (faces,) = faces_of(stage(model_store, size=size), slot)
+    assert len(faces) == FACES
+
+
+def test_the_points_of_a_face_lie_in_its_box_in_their_order(
+    detect: Detect, group: scenes.Picture
+) -> None:
+    (faces,) = faces_of(detect, scenes.slot(group))
+    for face in faces:
+        left_eye, right_eye, nose, left_mouth, right_mouth = face.points
+        assert left_eye[0] < right_eye[0]
+        assert left_mouth[0] < right_mouth[0]
+        assert max(left_eye[1], right_eye[1]) < nose[1] < min(left_mouth[1], right_mouth[1])
+        x1, y1, x2, y2 = face.box
+        assert all(x1 < x < x2 and y1 < y < y2 for x, y in face.points)
+        assert 0.6 <= face.score <= 1
+
+
+@pytest.mark.parametrize("rotation", [90, 180, 270, -90])
+def test_faces_are_found_in_a_stream_that_is_turned(
+    detect: Detect, group: scenes.Picture, rotation: int
+) -> None:
+    """The decoder gives the stored picture; ``rotation`` counter-clockwise makes it upright."""
+    (upright,) = faces_of(detect, scenes.slot(group))
+    stored = np.ascontiguousarray(np.rot90(group, -rotation // 90))
+    (turned,) = faces_of(detect, scenes.slot(stored), rotation=rotation)
+    assert len(turned) == FACES
+    height, width = stored.shape[:2]
+    back = {
+        90: lambda x, y: (y, width - x),
+        180: lambda x, y: (width - x, height - y),
+        270: lambda x, y: (height - y, x),
+    }[rotation % 360]
+    moved = np.array(sorted(back(x, y) for x, y in centres(turned)))
+    np.testing.assert_allclose(moved, centres(upright), atol=6)
+    for face in turned:
+        x1, y1, x2, y2 = face.box
+        assert all(x1 < x < x2 and y1 < y < y2 for x, y in face.points)
+
+
+def test_a_batch_finds_what_single_frames_find(
+    detect: Detect, model_store: ModelStore, group: scenes.Picture
+) -> None:
+    empty = np.full_like(group, 90)
+    slots = [scenes.slot(picture) for picture in (group, empty, group[:, ::-1], group)]
+    single = [faces_of(detect, slot)[0] for slot in slots]
+    batched = faces_of(stage(model_store, batch=4), *slots)
+    assert [len(faces) for faces in batched] == [FACES, 0, FACES, FACES]
+    for one, other in zip(single, batched, strict=True):
+        for a, b in zip(one, other, strict=True):
+            np.testing.assert_allclose(a.box, b.box, atol=0.05)
+    smaller = faces_of(stage(model_store, batch=4), *slots[:2])
+    assert [len(faces) for faces in smaller] == [FACES, 0]
+
+
+def test_a_smaller_batch_after_a_larger_keeps_no_face_of_it(
+    detect: Detect, group: scenes.Picture
+) -> None:
+    empty = scenes.slot(np.full_like(group, 90))
+    faces_of(detect, scenes.slot(group), scenes.slot(group))
+    assert faces_of(detect, empty) == [()]
+
+
+def test_frames_of_another_size_follow_without_a_new_stage(
+    detect: Detect, model_store: ModelStore, group: scenes.Picture
+) -> None:
+    upright = scenes.slot(np.ascontiguousarray(group[:, 700:1300]))
+    for slot in (scenes.slot(group), upright, scenes.slot(scenes.scene(model_store, 360))):
+        assert faces_of(detect, slot)[0]
+
+
+def test_the_second_detector_can_be_chosen(model_store: ModelStore, group: scenes.Picture) -> None:
+    (faces,) = faces_of(stage(model_store, "centerface", score=0.35), scenes.slot(group))
+    assert len(faces) == FACES
+
+
+def test_the_report_says_what_runs(model_store: ModelStore) -> None:
+    facts: dict[str, Any] = {}
+    options = DetectOptions(path=str(model_store.path("yunet")), device="cpu")
+    Detect(options, StageContext("detect", threads=2, report=facts.__setitem__)).open()
+    assert facts["session"]["device"] == "cpu"
+    assert facts["session"]["providers"] == ("CPUExecutionProvider",)
+    assert facts["session"]["threads"] == 2
+
+
+def test_opencv_keeps_to_the_threads_it_was_given(model_store: ModelStore) -> None:
+    stage(model_store, threads=1)
+    assert cv2.getNumThreads() == 1
+
+
+def test_batch_and_waiting_come_from_the_options() -> None:
+    context = StageContext("detect")
+    assert Detect(DetectOptions(), context).max_wait_ms == 0
+    several = Detect(DetectOptions(batch=8, max_wait_ms=3), context)
+    assert (several.max_batch, several.max_wait_ms) == (8, 3)
+
+
+@pytest.mark.parametrize("size", ["640", "640x380", "0x0", "640x384x3", "big", "32x99999", ""])
+def test_a_size_that_does_not_fit_is_named(size: str) -> None:
+    with pytest.raises(ConfigError, match="multiples of 32"):
+        msgspec.convert({"size": size}, DetectOptions)
+
+
+@pytest.mark.parametrize(
+    "options", [{"score": 0}, {"score": 1.5}, {"batch": 0}, {"every": 2}, {"threads": -1}]
+)
+def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert(options, DetectOptions)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "expected"),
+    [
+        (1920, 1080, (640, 384)),
+        (1080, 1920, (384, 640)),
+        (3840, 2160, (640, 384)),
+        (640, 640, (640, 640)),
+        (176, 144, (352, 288)),
+        (20, 10, (64, 32)),
+        (4000, 10, (640, 32)),
+    ],
+)
+def test_auto_keeps_the_shape_and_enlarges_little(
+    width: int, height: int, expected: tuple[int, int]
+) -> None:
+    assert auto_size(width, height) == expected
+
+
+def test_points_of_a_turned_picture_go_back_to_their_pixels() -> None:
+    picture = np.arange(6 * 4).reshape(6, 4)
+    for turns in range(4):
+        upright = np.rot90(picture, turns)
+        for value in range(picture.size):
+            (y, x), (row, column) = (np.argwhere(where == value)[0] for where in (upright, picture))
+            box = np.array([[x, y, x, y]], np.float32)
+            found = Detections(box, np.ones(1, np.float32), np.full((1, 5, 2), (x, y), np.float32))
+            (face,) = to_faces(found, 1.0, (4, 6), turns)
+            assert face.points[0] == (column, row)
+            assert face.box == (column, row, column, row)
