@@ -6,6 +6,7 @@ again on the other side (``from_wire``), so the command line and the Python door
 
 from __future__ import annotations
 
+import signal
 import traceback
 from typing import Any, ClassVar
 
@@ -104,6 +105,12 @@ class Terminated(Interrupted):
     """Stopped by SIGTERM; the output so far is playable under the partial name."""
 
     exit_status = EXIT_SIGTERM
+
+
+def interruption(number: int, cure: str = "nothing had been written yet") -> Interrupted:
+    """The error of a run that a signal stopped."""
+    kind = Interrupted if number == signal.SIGINT else Terminated
+    return kind(f"stopped by {signal.Signals(number).name}", cure=cure)
 
 
 _CLASSES: dict[str, type[MpflowError]] = {

@@ -44,7 +44,7 @@ S = TypeVar("S", bound=StrEnum)
 W, J = WorkerState, JobState
 
 WORKER_MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
-    W.STARTING: frozenset({W.READY, W.FAILED, W.STOPPED}),
+    W.STARTING: frozenset({W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
     W.READY: frozenset({W.BUSY, W.DRAINING, W.FAILED, W.STOPPED}),
     W.BUSY: frozenset({W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
     W.DRAINING: frozenset({W.FAILED, W.STOPPED}),

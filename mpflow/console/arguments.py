@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from mpflow.config import Resolved, load_preset, parse_set, resolve
 from mpflow.errors import ConfigError
-from mpflow.importer import stage_class, target_of
-from mpflow.jobs import Request
 from mpflow.spec import Overwrite
+
+if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should begin with first
+    from mpflow.config import Resolved
+    from mpflow.jobs import Request
 
 Flag = tuple[str, Any, str]
 
@@ -64,23 +63,34 @@ class Arguments:
     log_file: Path | None = None
     dry_run: bool = False
 
-    def request(self) -> Request:
-        """What to plan; raises ConfigError for flags that contradict each other."""
+    def check(self) -> None:
+        """Raise ConfigError for what is wrong at first sight."""
+        if not (self.inputs or self.paths):
+            raise ConfigError("there is no input", cure="give one with -i")
         if self.yes and self.no:
             raise ConfigError("-y and -n contradict each other", cure="give one of them")
         if self.as_json and self.output == "-":
             raise ConfigError(
                 "--json and -o - would both write to standard output", cure="give a file with -o"
             )
+
+    def request(self) -> Request:
+        """What to plan."""
+        from mpflow.jobs import Request
+
         overwrite: Overwrite = "yes" if self.yes else "no" if self.no else "ask"
         inputs = [*self.inputs, *self.paths]
         return Request(inputs, self.output, self.preset, overwrite, self.recursive)
 
     def resolve(self) -> Resolved:
         """The configuration of the run; raises ConfigError that names key and origin."""
+        from mpflow.config import resolve
+
         return resolve(self.preset, flags=list(self._flags()), config_file=self.config)
 
     def _flags(self) -> Iterator[Flag]:
+        from mpflow.config import parse_set
+
         for name, key in _KEYS.items():
             if (value := getattr(self, name)) is not None:
                 yield key, value, f"flag --{name.replace('_', '-')}"
@@ -94,6 +104,11 @@ class Arguments:
 
 def _device_flags(preset: str, device: str) -> Iterator[Flag]:
     """``--device`` is for every stage that runs on one."""
+    import msgspec
+
+    from mpflow.config import load_preset
+    from mpflow.importer import stage_class, target_of
+
     for entry in load_preset(preset).stages:
         options = msgspec.structs.fields(stage_class(target_of(entry.stage)).Options)
         if any(option.name == "device" for option in options):

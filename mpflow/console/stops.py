@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from mpflow.jobs.batch import interruption
+from mpflow.errors import interruption
 
 WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

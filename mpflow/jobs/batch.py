@@ -8,7 +8,6 @@ behind it do not start, the second ends everything at once.
 from __future__ import annotations
 
 import select
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -21,7 +20,7 @@ from mpflow.errors import (
     Interrupted,
     MpflowError,
     PeerLost,
-    Terminated,
+    interruption,
 )
 from mpflow.jobs.folders import folders_for
 from mpflow.jobs.plan import Planned
@@ -160,12 +159,6 @@ def exit_status(outcomes: Sequence[Outcome]) -> int:
     if not statuses:
         return EXIT_OK
     return statuses.pop() if len(statuses) == 1 else EXIT_INTERNAL
-
-
-def interruption(number: int) -> Interrupted:
-    """The error of a run that a signal stopped before it had begun."""
-    kind = Interrupted if number == signal.SIGINT else Terminated
-    return kind(f"stopped by {signal.Signals(number).name}", cure="nothing had been written yet")
 
 
 def _judge(job: JobSpec, result: JobResult, *, strict: bool) -> Outcome:
