@@ -48,7 +48,7 @@ class Encode(Sink[EncodeOptions]):
         """Open the output under its partial name; raises before anything is left behind."""
         options = self.options
         keep = Keep(options.keep_streams, options.keep_metadata)
-        self._writer = MediaWriter(job, self._settings, keep, self.context.warn)
+        self._writer = MediaWriter(job.spec, job.media, self._settings, keep, self.context.warn)
         self._writer.open()
         self.context.report("encoder", options.codec)
 

@@ -16,6 +16,7 @@ from fractions import Fraction
 import av
 from av import Codec, VideoCodecContext, VideoFormat
 from av.codec.codec import Capabilities, UnknownCodecError, find_best_pix_fmt_of_list
+from av.codec.context import CodecOption, OptionFlags
 
 from mpflow.errors import ConfigError
 from mpflow.media.hdr import encoder_parameters
@@ -100,7 +101,12 @@ def encoder_options(
 ) -> dict[str, str]:
     """All options for the encoder; raises ConfigError for one that it does not have."""
     context = codec.create("video")
-    known = {o.name for group in _groups(context) for o in group}
+    known = {
+        option.name
+        for group in _groups(context)
+        for option in group
+        if option.flags & OptionFlags.ENCODING_PARAM
+    }
     asked = dict(settings.options)
     if settings.crf is not None:
         asked.setdefault("crf", f"{settings.crf:g}")
@@ -219,7 +225,7 @@ def _detail(pixel_format: VideoFormat) -> tuple[tuple[int, int, int], ...]:
     return tuple((part.bits, part.width, part.height) for part in probe.components)
 
 
-def _groups(context: VideoCodecContext) -> tuple[tuple[av.codec.context.CodecOption, ...], ...]:
+def _groups(context: VideoCodecContext) -> tuple[tuple[CodecOption, ...], ...]:
     supported = context.supported_options
     return supported.generic, supported.private
 

@@ -106,7 +106,7 @@ def closeup(path: str, index: int) -> Closeup:
 
 def is_attached(stream: Stream) -> bool:
     """Whether a stream is a still picture (cover art), no video."""
-    return bool(stream.disposition & (Disposition.attached_pic | Disposition.still_image))
+    return bool(stream.disposition & Disposition.attached_pic)
 
 
 def codec_name(stream: Stream) -> str:

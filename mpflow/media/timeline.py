@@ -71,7 +71,7 @@ class Continuity:
     def _settle(self, following: Fraction | None) -> list[Packet[VideoStream]]:
         """Decide on the held packet by the one that follows: a real jump, or damage."""
         held, self._held = self._held, []
-        if following is None or self._strange(following, self._held_at):
+        if self._is_damage(following):
             held[0].pts = held[0].dts = None
             return [held[0], *map(self.shift, held[1:])]
         if self._last is not None and self._held_at < self._last:
@@ -79,6 +79,12 @@ class Continuity:
             self._end = self._held_at
         self._note(self._held_at, held[0])
         return [self.shift(packet) for packet in held]
+
+    def _is_damage(self, following: Fraction | None) -> bool:
+        """Whether the stream goes on as if the held packet had not been there."""
+        if following is None:
+            return self._last is not None and self._held_at < self._last
+        return not self._strange(following, self._last)
 
     @staticmethod
     def _strange(raw: Fraction, last: Fraction | None) -> bool:

@@ -3,14 +3,12 @@
     frame.export -> VideoFrame over the same memory -> encoder -> muxer -> NAME.partial.EXT
                                                        copy ---^             finish -> NAME.EXT
 
-mp4 and mov are written as ``hybrid_fragmented`` with ``delay_moov``: a killed run leaves a file
-that plays as far as it came, with exact time stamps, and a finished one is an ordinary file.
+What was written when a run is killed or the disk is full stays under the partial name if it plays.
 """
 
 from __future__ import annotations
 
 import errno
-import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -27,20 +25,16 @@ from mpflow.frame import Frame
 from mpflow.media import hdr
 from mpflow.media.copy import StreamCopy
 from mpflow.media.encoder import Settings, Shape, choose_shape, encoder_options, find_encoder
+from mpflow.media.muxer import FRAGMENTED, open_muxer, set_muxer_options
 from mpflow.media.output import OutputFile, output_error
 from mpflow.media.pictures import PictureMaker
 from mpflow.media.probe import Closeup, closeup
 from mpflow.media.salvage import playable
-from mpflow.media.source import ffmpeg_name
 from mpflow.media.timeline import Stamps, usual_step
-from mpflow.spec import Job, MediaInfo, SinkSummary, VideoInfo
+from mpflow.spec import JobSpec, MediaInfo, SinkSummary, VideoInfo
 from mpflow.tokens import Token
 
-_FRAGMENTED = ("mp4", "mov", "ipod", "3gp", "3g2", "psp")
-# A stream that has nothing to say delays the others' packets by this much at most, in microseconds.
-_INTERLEAVE_US = 500_000
-# The finest clock that the start of each track is rounded to in mp4 and mov.
-_FINEST_CLOCK = 1 << 30
+_FROM_ZERO = frozenset({"mpegts", "flv", "mpeg", "vob", "svcd"})
 _TAGS = {("mp4", "hevc"): "hvc1", ("mov", "hevc"): "hvc1"}
 
 
@@ -69,18 +63,19 @@ class MediaWriter:
 
     def __init__(
         self,
-        job: Job,
+        job: JobSpec,
+        media: MediaInfo,
         settings: Settings,
         keep: Keep,
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.warnings: list[str] = []
         self._warn = warn
-        self._media: MediaInfo = job.media
+        self._media = media
         self._settings = settings
         self._keep = keep
-        self._file = OutputFile(job.spec)
-        self._input = job.spec.input
+        self._file = OutputFile(job)
+        self._input = job.input
         self._open: _Open | None = None
         self._written = 0
         self._done: SinkSummary | None = None
@@ -133,10 +128,10 @@ class MediaWriter:
                 state.copy.drain(state.container)
             state.container.close()
         except (av.FFmpegError, OSError) as error:
-            summary = self._salvage(state)
+            self._done = self._salvage(state)
             if complete:
                 raise self._explain(error) from error
-            return summary
+            return self._done
         finally:
             state.copy.close()
         if not self._written:
@@ -181,7 +176,7 @@ class MediaWriter:
         video = self._media.video
         look = closeup(self._input, video.index)
         options = encoder_options(codec, self._settings, look.side_data)
-        container = self._container()
+        container = open_muxer(self._file)
         copy = StreamCopy(
             self._input,
             video.index,
@@ -194,8 +189,16 @@ class MediaWriter:
             stream = copy.add_to(
                 container, lambda: self._add_picture(container, codec, shape, options, look)
             )
-            self._set_muxer_options(container, copy, shape)
+            set_muxer_options(
+                container,
+                [shape.time_base, *copy.time_bases()],
+                anonymous=not self._keep.metadata,
+                metadata_keys=copy.needs_metadata_keys(container),
+                fragmented=not copy.has_cover,
+            )
             self._say_losses(container, codec, look)
+            if copy.has_cover and container.format.name in FRAGMENTED:
+                self._say("with cover art in it, nothing of the file plays if the run is killed")
             stream.codec_context.open(strict=False)
             container.start_encoding()
         except BaseException as error:
@@ -205,23 +208,6 @@ class MediaWriter:
             raise
         step = usual_step(shape.time_base, _rate(video))
         return _Open(container, stream, copy, PictureMaker(codec, shape, video), Stamps(step))
-
-    def _container(self) -> OutputContainer:
-        """The muxer for the final name's extension; nothing is written yet."""
-        name = str(self._file.final)
-        try:
-            container = av.open(ffmpeg_name(str(self._file.partial)), "w")
-        except ValueError as error:
-            suffix = self._file.final.suffix or "no extension"
-            raise ConfigError(
-                f"{name!r} has {suffix}, which names no kind of video file",
-                cure="end it in .mp4, .mkv, .mov or .webm",
-            ) from error
-        if container.format.name in ("image2", "gif", "null", "hls", "dash"):
-            raise ConfigError(
-                f"{name!r} would not be one video file", cure="end it in .mp4, .mkv, .mov or .webm"
-            )
-        return container
 
     def _add_picture(
         self,
@@ -269,25 +255,6 @@ class MediaWriter:
         context.colorspace = video.matrix
         context.thread_count = self._settings.threads
 
-    def _set_muxer_options(
-        self, container: OutputContainer, copy: StreamCopy, shape: Shape
-    ) -> None:
-        options = {"flush_packets": "1", "max_interleave_delta": str(_INTERLEAVE_US)}
-        if not self._keep.metadata:
-            options["fflags"] = "+bitexact"  # no name and version of the muxer
-        if container.format.name in ("matroska", "webm"):
-            options["avoid_negative_ts"] = "disabled"  # sound may start before 0: move nothing
-        if container.format.name in _FRAGMENTED:
-            flags = ["use_metadata_tags"] if copy.needs_metadata_keys(container) else []
-            if copy.has_cover:
-                self._say("with cover art in it, nothing of the file plays if the run is killed")
-            else:
-                flags += ["hybrid_fragmented", "delay_moov"]
-            if flags:
-                options["movflags"] = "".join(f"+{flag}" for flag in flags)
-            options["movie_timescale"] = str(_clock([shape.time_base, *copy.time_bases()]))
-        container.container_options.update(options)
-
     def _say_losses(self, container: OutputContainer, codec: Codec, look: Closeup) -> None:
         lost = hdr.lost(codec.name, look.side_data)
         if lost:
@@ -305,10 +272,19 @@ class MediaWriter:
             if packet.pts is not None:
                 duration = state.durations.pop(packet.pts, 0)
                 packet.duration = duration or state.stamps.step
+            if not self._written:
+                self._say_shift(state, packet)
             until = (packet.dts if packet.dts is not None else 0) * packet.time_base
             state.container.mux_one(packet)
             self._written += 1
             state.copy.pump(state.container, until)
+
+    def _say_shift(self, state: _Open, first: Packet[VideoStream]) -> None:
+        """Say that a container without times before 0 moves everything by the encoder's delay."""
+        name = state.container.format.name
+        if name in _FROM_ZERO and first.dts is not None and first.dts < 0:
+            delay = float(-first.dts * first.time_base)
+            self._say(f"{name} has no times before 0: everything is moved by {delay:.3f} s")
 
     def _opened(self) -> _Open:
         if self._open is None:
@@ -337,17 +313,6 @@ class MediaWriter:
 
 def _rate(video: VideoInfo) -> Fraction:
     return Fraction(*video.average_rate) if video.average_rate else Fraction(25)
-
-
-def _clock(bases: list[Fraction]) -> int:
-    """A clock on which every track's start is exact, or at least the first's (the picture's)."""
-    clock = bases[0].denominator
-    for base in bases[1:]:
-        finer = math.lcm(clock, base.denominator)
-        if finer > _FINEST_CLOCK:
-            break
-        clock = finer
-    return clock
 
 
 __all__ = ["Keep", "MediaWriter", "Settings"]

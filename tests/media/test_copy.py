@@ -210,6 +210,28 @@ def fill_s16(container: object, stream: object) -> None:
     container.mux(stream.encode(None))
 
 
+def test_data_track_goes_by_name_unless_metadata_is_kept(tmp_path: Path) -> None:
+    source = tmp_path / "in.ts"
+    with av.open(str(source), "w") as container:
+        clip = Clip(codec="mpeg2video")
+        picture = clips.add_video(container, clip)
+        data = container.add_data_stream("klv")
+        data.time_base = Fraction(1, 90000)
+        container.start_encoding()
+        for number in range(5):
+            packet = av.Packet(b"owner Jane")
+            packet.stream, packet.time_base = data, Fraction(1, 90000)
+            packet.pts = packet.dts = number * 9000
+            container.mux(packet)
+        clips.fill_video(container, picture, clip)
+    kept = clips.convert(source, tmp_path / "kept.ts")
+    assert [kind for kind, _ in streams(tmp_path / "kept.ts")] == ["video", "data"]
+    assert not any("data klv" in text for text in kept.warnings)
+    gone = clips.convert(source, tmp_path / "gone.ts", keep_metadata=False)
+    assert any("stream 1 (data klv) is left out" in text for text in gone.warnings)
+    assert b"Jane" not in (tmp_path / "gone.ts").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [

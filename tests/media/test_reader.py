@@ -131,6 +131,12 @@ def test_variable_rate_stamps_are_the_inputs_own(tmp_path: Path) -> None:
     assert read(path)[1] == pts
 
 
+def test_a_slide_show_with_long_gaps_keeps_its_stamps(tmp_path: Path) -> None:
+    clip = Clip(pts=[n * 15 for n in range(8)], time_base=Fraction(1), rate=Fraction(1, 15))
+    path = clips.make(tmp_path / "a.mkv", clip)
+    assert read(path)[1] == [n * 15000 for n in range(8)]
+
+
 def test_raw_stream_without_any_stamps_gets_steady_ones(tmp_path: Path) -> None:
     path = clips.make(tmp_path / "a.h264", Clip(pts=range(20)))
     stamps = read(path)[1]
