@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import cv2
 import numpy as np
@@ -25,7 +25,6 @@ from mpflow.tokens import Box
 Plane = npt.NDArray[Any]
 Floats = npt.NDArray[np.float32]
 Weights = npt.NDArray[np.uint8]
-Part = npt.NDArray[np.int16]
 Shape = Literal["ellipse", "box"]
 
 FULL = 255
@@ -36,8 +35,6 @@ _GRID_PER_SIGMA = 2.0
 _LEAST_SIGMA = 0.1
 _LEAST_FEATHER = 0.01  # less than a pixel of nearly every face; keeps weights within 16 bits
 _INT16 = 16383  # so that no sum of two parts leaves 16 bits
-_NOWHERE = slice(0, 0), slice(0, 0)
-_WORTH_SPLITTING = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +58,8 @@ class Outline:
         # Centres of pixels are whole numbers; as an edge a pixel's far side is one further.
         return cx - rx, cy - ry, cx + rx + 1, cy + ry + 1
 
-    def mask(self, face: Box, region: IntBox, plane: PlaneFormat) -> Mask:
-        """How much of the cover each sample of ``region`` in a plane takes.
+    def weights(self, face: Box, region: IntBox, plane: PlaneFormat) -> Weights:
+        """How much of the cover each sample of ``region`` in a plane takes, 0..255.
 
         A chroma sample takes the largest weight of the pixels it serves.
         """
@@ -72,91 +69,8 @@ class Outline:
         down = _distance(region[1], region[3], (y1 + y2) / 2, (y2 - y1) * grow, plane.yshift)
         outer = 1 + max(self.feather, _LEAST_FEATHER)
         if self.shape == "box":
-            return BoxMask(_ramp(down, outer), _ramp(across, outer))
-        slope = FULL / (outer * outer - 1)
-        rows = np.ceil((outer * outer - down * down) * slope).clip(-_INT16, _INT16)
-        columns = np.floor(across * across * slope).clip(0, _INT16)
-        return EllipseMask(rows.astype(np.int16), columns.astype(np.int16))
-
-
-class Mask(Protocol):
-    """Weights 0..255 of a rectangle, kept as a part for each row and each column."""
-
-    @property
-    def rows(self) -> Part:
-        """The part of each row."""
-
-    @property
-    def columns(self) -> Part:
-        """The part of each column."""
-
-    def weights(self, rows: slice, columns: slice) -> Weights:
-        """The weights of a part of the rectangle."""
-
-    def inner(self) -> tuple[slice, slice]:
-        """A large rectangle (rows, columns) in which every weight is full; may be empty."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EllipseMask:
-    """Weight = rows - columns: both fall with the square of the distance from the centre.
-
-    In whole steps of weight, rounded so that what is to be full is never less.
-    """
-
-    rows: Part
-    columns: Part
-
-    def weights(self, rows: slice, columns: slice) -> Weights:
-        """The weights of a part of the rectangle."""
-        sums = np.subtract.outer(self.rows[rows], self.columns[columns])
-        weights: Weights = sums.clip(0, FULL, out=sums).astype(np.uint8)
-        return weights
-
-    def inner(self) -> tuple[slice, slice]:
-        """The largest rectangle in an ellipse reaches 1 / sqrt(2) of both radii."""
-        half = (int(self.rows.max()) - FULL) // 2
-        return _run(self.rows >= FULL + half), _run(self.columns <= half)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BoxMask:
-    """Weight = the smaller of the row's and the column's."""
-
-    rows: Part
-    columns: Part
-
-    def weights(self, rows: slice, columns: slice) -> Weights:
-        """The weights of a part of the rectangle."""
-        least = np.minimum.outer(self.rows[rows], self.columns[columns])
-        weights: Weights = least.astype(np.uint8)
-        return weights
-
-    def inner(self) -> tuple[slice, slice]:
-        """All rows and columns that are full."""
-        return _run(self.rows >= FULL), _run(self.columns >= FULL)
-
-
-def lay(target: Plane, cover: Plane, mask: Mask) -> None:
-    """Lay ``cover`` over ``target`` in place; both have the mask's rows and columns.
-
-    A large cover is copied where it is full, and only blended around that.
-    """
-    height, width = target.shape[:2]
-    whole = slice(0, height), slice(0, width)
-    rows, columns = mask.inner() if height * width >= _WORTH_SPLITTING else _NOWHERE
-    if rows.start == rows.stop or columns.start == columns.stop:
-        blend(target, cover, mask.weights(*whole))
-        return
-    target[rows, columns] = cover[rows, columns]
-    for piece in (
-        (slice(0, rows.start), whole[1]),
-        (rows, slice(0, columns.start)),
-        (rows, slice(columns.stop, width)),
-        (slice(rows.stop, height), whole[1]),
-    ):
-        if piece[0].start < piece[0].stop and piece[1].start < piece[1].stop:
-            blend(target[piece], cover[piece], mask.weights(*piece))
+            return np.minimum.outer(_ramp(down, outer), _ramp(across, outer))
+        return _elliptic(down * down, across * across, outer * outer)
 
 
 def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -> Floats:
@@ -169,17 +83,25 @@ def _distance(start: int, stop: int, centre: float, radius: float, shift: int) -
     return scaled
 
 
-def _ramp(distance: Floats, outer: float) -> Part:
+def _ramp(distance: Floats, outer: float) -> Weights:
     """255 up to a distance of 1, falling to 0 at ``outer``."""
     ramp = np.ceil((outer - distance) * (FULL / (outer - 1)))
-    part: Part = ramp.clip(0, FULL).astype(np.int16)
-    return part
+    weights: Weights = ramp.clip(0, FULL).astype(np.uint8)
+    return weights
 
 
-def _run(chosen: npt.NDArray[np.bool_]) -> slice:
-    """The run of chosen places: there is one, since weights fall to both sides."""
-    places = np.flatnonzero(chosen)
-    return slice(int(places[0]), int(places[-1]) + 1) if len(places) else slice(0, 0)
+def _elliptic(down: Floats, across: Floats, outer: float) -> Weights:
+    """The same for the sum of two squared distances.
+
+    A row's part less a column's part, in whole steps of weight, rounded so that what lies within
+    a distance of 1 is never less than full.
+    """
+    slope = FULL / (outer - 1)
+    rows = np.ceil((outer - down) * slope).clip(-_INT16, _INT16).astype(np.int16)
+    columns = np.floor(across * slope).clip(0, _INT16).astype(np.int16)
+    sums = np.subtract.outer(rows, columns)
+    weights: Weights = sums.clip(0, FULL, out=sums).astype(np.uint8)
+    return weights
 
 
 def mosaic(plane: Plane, cell: tuple[int, int]) -> Plane:
@@ -218,13 +140,15 @@ def solid(plane: Plane, values: tuple[int, ...]) -> Plane:
 
 
 def blend(target: Plane, cover: Plane, weight: Weights) -> None:
-    """Lay ``cover`` over ``target`` in place: exactly it where the weight is 255, nothing at 0."""
+    """Lay ``cover`` over ``target`` in place: exactly it where the weight is 255, nothing at 0.
+
+    The cover is used up. In place, because fresh pages would cost more than the arithmetic.
+    """
     spread = weight if target.ndim == 2 else cv2.merge([weight] * target.shape[2])
     over = spread.astype(target.dtype, copy=False)
-    under = FULL - over
-    shown = cv2.multiply(cover, over, scale=1 / FULL)
-    kept = cv2.multiply(target, under, scale=1 / FULL)
-    target[...] = cv2.add(shown, kept)
+    cv2.multiply(cover, over, dst=cover, scale=1 / FULL)
+    cv2.multiply(target, FULL - over, dst=target, scale=1 / FULL)
+    cv2.add(target, cover, dst=target)
 
 
 def _means(plane: Plane, grid: tuple[int, int]) -> Plane:

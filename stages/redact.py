@@ -17,7 +17,7 @@ import msgspec
 
 from mpflow import cover
 from mpflow.colour import Colour
-from mpflow.cover import Mask, Outline, Plane
+from mpflow.cover import Outline, Plane, Weights
 from mpflow.frame import Frame, Region
 from mpflow.picture import PixelFormat, PlaneFormat
 from mpflow.stage import Options, Stage, Work
@@ -93,12 +93,12 @@ class Redact(Stage[RedactOptions]):
     ) -> None:
         side = max(face[2] - face[0], face[3] - face[1])
         cell = max(side / self.options.cells * self.options.strength, _LEAST_CELL)
-        masks: dict[PlaneFormat, Mask] = {}
+        weights: dict[PlaneFormat, Weights] = {}
         for plane, plane_format, value in zip(region.planes, formats, values, strict=True):
-            if plane_format not in masks:
-                masks[plane_format] = self._outline.mask(face, region.box, plane_format)
+            if plane_format not in weights:
+                weights[plane_format] = self._outline.weights(face, region.box, plane_format)
             hidden = self._cover(plane, plane_format, cell, value)
-            cover.lay(plane, hidden, masks[plane_format])
+            cover.blend(plane, hidden, weights[plane_format])
 
     def _cover(
         self, plane: Plane, plane_format: PlaneFormat, cell: float, value: tuple[int, ...]
