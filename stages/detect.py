@@ -39,11 +39,12 @@ _MOST_ENLARGED = 2
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
-    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto; ``score`` and
-    ``iou``: least score (0.6, since a face missed costs more here than a thing covered; it adds
-    2 in 54 finds over 0.7 on a street scene), and overlap that makes two finds one; ``batch`` and ``max_wait_ms``:
-    frames in one call, and how long a call waits for them. ``model`` is a detector of the
-    manifest, ``path`` a file to use instead of the one it names.
+    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
+    score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
+    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``batch`` and
+    ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
+    of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes
+    what the worker may use.
     """
 
     size: str = "auto"
