@@ -9,7 +9,7 @@ semaphore: many rings collapse into one wake-up.
 
 from __future__ import annotations
 
-import os
+from os import EFD_CLOEXEC, EFD_NONBLOCK, close, eventfd, eventfd_read, eventfd_write
 
 from mpflow.shm import steps
 
@@ -23,7 +23,7 @@ class Bell:
     @classmethod
     def create(cls) -> Bell:
         """Make a silent bell."""
-        return cls(os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
+        return cls(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
 
     def ring(self) -> None:
         """Wake the readers; safe from any thread, and harmless once the bell is closed."""
@@ -31,14 +31,14 @@ class Bell:
         if self._fd < 0:
             return
         try:  # noqa: SIM105 - suppress() takes longer than the system call
-            os.eventfd_write(self._fd, 1)
+            eventfd_write(self._fd, 1)
         except BlockingIOError:
             pass  # a full counter is as loud as a bell can be
 
     def clear(self) -> None:
         """Silence the bell; the caller looks for frames after this."""
         try:  # noqa: SIM105 - suppress() takes longer than the system call
-            os.eventfd_read(self._fd)
+            eventfd_read(self._fd)
         except BlockingIOError:
             pass  # it was silent
 
@@ -49,5 +49,5 @@ class Bell:
     def close(self) -> None:
         """Give the descriptor back."""
         if self._fd >= 0:
-            os.close(self._fd)
+            close(self._fd)
         self._fd = -1

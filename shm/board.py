@@ -10,10 +10,9 @@ very functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from mpflow.shm.layout import END, EPOCH, FIRST_KEY, PUB, UNKNOWN
-from mpflow.shm.order import Order, choose
+from mpflow.shm.order import Seat, choose
 from mpflow.shm.word import (
     EPOCH_SHIFT,
     FREE,
@@ -35,7 +34,7 @@ from mpflow.shm.word import (
 
 Cells = Sequence[int]
 Store = tuple[str, int, int]
-Stores = tuple[Store, ...]
+Stores = Sequence[Store]
 
 NOTHING: Stores = ()
 SOURCE = 0
@@ -66,22 +65,13 @@ def end_of_stream(cells: Cells, total: int) -> Stores:
     return (("E1", END, total),)
 
 
-class Seat(NamedTuple):
-    """Who takes: the cell of the first word, a worker of a stage, and the stage's order."""
-
-    first: int
-    stage: int
-    worker: int
-    order: Order
-
-
-def take(cells: Cells, seat: Seat, limit: int = 1) -> Stores:
-    """T1, at most ``limit`` times: READY frames become HELD by a worker of their stage."""
-    first, stage, worker, order = seat
-    return tuple(
+def take(cells: Cells, seat: Seat, ready: list[int], limit: int = 1) -> Stores:
+    """T1, at most ``limit`` times: some of the READY frames become HELD by a worker."""
+    first, stage, worker, _ = seat
+    return [
         ("T1", cells.index(word, first), held(HELD, stage, worker, word))
-        for word in choose(cells, first, stage, order, limit)
-    )
+        for word in choose(cells, seat, ready, limit)
+    ]
 
 
 def work(word: int, cell: int) -> Stores:
@@ -186,12 +176,6 @@ def recover_sink(cells: Cells, first: int, stage: int, worker: int, durable: int
         if word & STATE_MASK == READY or cell in mine
     )
     return tuple(stores)
-
-
-def depth(cells: Cells, first: int, stage: int) -> int:
-    """How many frames are READY for a stage."""
-    want = READY | stage << STAGE_SHIFT
-    return sum(word & STATE_STAGE_MASK == want for word in cells[first:])
 
 
 def upstream_empty(cells: Cells, first: int, stage: int) -> bool:

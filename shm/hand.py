@@ -120,7 +120,7 @@ class Hand:
                 stage=lease.stage,
                 seq=lease.seq,
             )
-        if not lease.belongs_to(self.segment, self.stage):
+        if lease.segment is not self.segment or lease.stage != self.stage:
             raise ForeignLease(f"frame {lease.seq} was leased elsewhere", seq=lease.seq)
 
     def _write_token(self, lease: Lease, token: bytes) -> None:

@@ -37,10 +37,10 @@ class Lease:
     ``word`` is the slot's word as this holder left it, ``cell`` where it stands on the board.
     """
 
-    __slots__ = ("_exporter", "_segment", "cell", "closed", "slot", "stage", "word")
+    __slots__ = ("_exporter", "cell", "closed", "segment", "slot", "stage", "word")
 
     def __init__(self, segment: Segment, stage: int, slot: int, cell: int, word: int) -> None:
-        self._segment = segment
+        self.segment = segment
         self._exporter: ctypes.Array[ctypes.c_ubyte] | None = None
         self.stage = stage
         self.slot = slot
@@ -80,9 +80,9 @@ class Lease:
         bank = self.word >> BANK_SHIFT & 1
         # the token was written before its writer's unlock and is read after this holder's lock
         # (SYNC with Ring.give and Ring.publish); nobody writes this bank while the slot is held
-        size = self._segment.lengths[2 * self.slot + bank]
-        at = self._segment.geometry.token_at(self.slot, bank)
-        return self._segment.bytes[at : at + size].tobytes()
+        size = self.segment.lengths[2 * self.slot + bank]
+        at = self.segment.geometry.token_at(self.slot, bank)
+        return self.segment.bytes[at : at + size].tobytes()
 
     def view(
         self,
@@ -114,10 +114,6 @@ class Lease:
         array.flags.writeable = writable
         return array
 
-    def belongs_to(self, segment: Segment, stage: int) -> bool:
-        """Whether the lease was made by a ring of this segment and stage."""
-        return self._segment is segment and self.stage == stage
-
     def end(self) -> weakref.ref[Any] | None:
         """End the lease; return a weak reference to what its living views share, or None.
 
@@ -134,10 +130,10 @@ class Lease:
 
     def _export(self) -> ctypes.Array[ctypes.c_ubyte]:
         if self._exporter is None:
-            geometry = self._segment.geometry
+            geometry = self.segment.geometry
             kind = _bytes_type(geometry.slot_bytes + geometry.side_bytes)
             at = geometry.slot_at(self.slot)
-            self._exporter = kind.from_buffer(self._segment.memory, at)
+            self._exporter = kind.from_buffer(self.segment.memory, at)
         return self._exporter
 
     def _check(self) -> None:

@@ -7,13 +7,13 @@ the same reason only one thread of a process may use the lock, and a forked chil
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fcntl import LOCK_EX, LOCK_NB, LOCK_UN, flock
 
 from mpflow.shm import steps
 from mpflow.shm.errors import LockTimeout, SegmentClosed
@@ -39,7 +39,7 @@ class Lock:
     def __enter__(self) -> None:
         """Wait for the lock and write this process's id beside it."""
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            flock(self._fd, LOCK_EX)
         except ValueError:
             raise SegmentClosed("the segment was closed, or belongs to the parent") from None
         steps.step("L1")
@@ -49,7 +49,7 @@ class Lock:
         """Clear the id and let the lock go."""
         steps.step("L2")
         self._cell[0] = 0
-        fcntl.flock(self._fd, fcntl.LOCK_UN)
+        flock(self._fd, LOCK_UN)
 
     @property
     def holder(self) -> int:
@@ -91,7 +91,7 @@ class Lock:
 
     def _try(self) -> bool:
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            flock(self._fd, LOCK_EX | LOCK_NB)
         except ValueError:
             raise SegmentClosed("the segment was closed, or belongs to the parent") from None
         except BlockingIOError:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from typing import NamedTuple
 
 from mpflow.shm.layout import EPOCH
 from mpflow.shm.word import (
@@ -34,19 +35,35 @@ class Order(Enum):
     WATERMARK = "watermark"
 
 
-def choose(cells: Sequence[int], first: int, stage: int, order: Order, limit: int) -> list[int]:
-    """Choose at most ``limit`` READY words of ``stage`` from the board, best first."""
-    want = READY | stage << STAGE_SHIFT
-    ready = [word for word in cells[first:] if word & STATE_STAGE_MASK == want]
+_NEWEST, _WATERMARK = Order.NEWEST, Order.WATERMARK
+
+
+class Seat(NamedTuple):
+    """Who takes: the cell of the first word, a worker of a stage, and the stage's order."""
+
+    first: int
+    stage: int
+    worker: int
+    order: Order
+
+
+def waiting(cells: Sequence[int], first: int, stage: int) -> list[int]:
+    """List the READY words of a stage."""
+    mask, want = STATE_STAGE_MASK, READY | stage << STAGE_SHIFT
+    return [word for word in cells[first:] if word & mask == want]
+
+
+def choose(cells: Sequence[int], seat: Seat, ready: list[int], limit: int) -> list[int]:
+    """Choose at most ``limit`` of the READY words of a stage, best first."""
+    order = seat.order
+    if order is _WATERMARK and ready:
+        mark = _watermark(cells, seat.first, seat.stage)
+        ready = [word for word in ready if word < mark]
     if not ready:
         return ready
-    if order is Order.WATERMARK:
-        mark = _watermark(cells, first, stage)
-        ready = [word for word in ready if word < mark]
-    if limit == 1 or len(ready) < 2:
-        return [max(ready) if order is Order.NEWEST else min(ready)] if ready else ready
-    ready.sort(reverse=order is Order.NEWEST)
-    return _up_to_a_suspect(ready[:limit])
+    if limit == 1 or len(ready) == 1:
+        return [max(ready) if order is _NEWEST else min(ready)]
+    return _up_to_a_suspect(sorted(ready, reverse=order is _NEWEST)[:limit])
 
 
 def _watermark(cells: Sequence[int], first: int, stage: int) -> int:

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Sequence
 
 from mpflow.shm import board
 from mpflow.shm.bell import Bell
-from mpflow.shm.board import SOURCE, Seat
+from mpflow.shm.board import SOURCE
 from mpflow.shm.errors import LeaseEnded, OneSlotOnly, UnknownWorker
 from mpflow.shm.hand import Hand
 from mpflow.shm.journal import Span
 from mpflow.shm.lease import Lease
-from mpflow.shm.order import Order
+from mpflow.shm.order import Order, Seat, waiting
 from mpflow.shm.segment import Segment
 from mpflow.shm.waking import Waking
-from mpflow.shm.word import SEQ_SHIFT, Word
+from mpflow.shm.word import FREE, SEQ_SHIFT, Word
 
 
 class Ring:
@@ -59,6 +59,8 @@ class Ring:
         self._hand.check(stage=self.stage == SOURCE)
         if self._allocated is not None and not self._allocated.closed:
             raise OneSlotOnly(f"the source still holds frame {self._allocated.seq}", stage=SOURCE)
+        if FREE not in self.segment.snapshot()[self._first :]:
+            return None
         with self.segment.lock:
             cells = self._hand.read()
             stores = board.alloc(cells, self._first, self.worker)
@@ -104,14 +106,18 @@ class Ring:
     def take_batch(self, limit: int) -> list[Lease]:
         """Take up to ``limit`` frames in one go; a suspect comes as a batch of its own."""
         self._hand.check(stage=self.stage != SOURCE)
+        hand, first, stage = self._hand, self._first, self.stage
+        # after a bell there is work; else a look without the lock spares both sides a wait for it
+        if not self._waking.heard() and not waiting(self.segment.snapshot(), first, stage):
+            return []
         with self.segment.lock:
-            cells = self._hand.read()
-            stores = board.take(cells, self._seat, limit)
-            self._hand.make(stores)
+            cells = hand.read()
+            ready = waiting(cells, first, stage)
+            stores = board.take(cells, self._seat, ready, limit)
+            hand.make(stores)
         if stores:
-            left = board.depth(cells, self._first, self.stage) - len(stores)
-            self._waking.took(left)
-        return [self._hand.lease(store) for store in stores]
+            self._waking.took(len(ready) - len(stores))
+        return [hand.lease(store) for store in stores]
 
     def work(self, lease: Lease) -> None:
         """Mark a frame as being worked on: if this worker dies, the frame is a suspect."""

@@ -20,10 +20,11 @@ from multiprocessing.reduction import DupFd
 from pathlib import Path
 from typing import Any
 
-from mpflow.shm import board, layout
+from mpflow.shm import layout
 from mpflow.shm.errors import NoSpace, NotASegment, SegmentClosed
 from mpflow.shm.layout import END, EPOCH, PUB, UNKNOWN, Geometry
 from mpflow.shm.lock import Lock
+from mpflow.shm.order import waiting
 from mpflow.shm.word import Word
 
 DIRECTORY = Path("/dev/shm")
@@ -109,7 +110,7 @@ class Segment:
 
     def depth(self, stage: int) -> int:
         """How many frames wait for a stage."""
-        return board.depth(self.snapshot(), self.geometry.first_word, stage)
+        return len(waiting(self.snapshot(), self.geometry.first_word, stage))
 
     def drained(self) -> bool:
         """Whether the input has ended and no slot holds a frame any more."""

@@ -26,21 +26,23 @@ class Waking:
         self._fd = self._bell.fileno()
         self._polls: dict[tuple[int, ...], select.poll] = {}
         self._silenced = False
+        self._heard = False
         self.ended = False
 
     def wait(self, timeout: float, also: Sequence[int]) -> list[int]:
         """Wait for the own bell or one of ``also``; clear the bell before it returns."""
         key = tuple(also)
-        poll = self._polls.get(key)
-        if poll is None:
-            poll = self._polls[key] = select.poll()
-            for fd in (self._fd, *key):
-                poll.register(fd, select.POLLIN)
-        ready = [fd for fd, _ in poll.poll(max(0.0, timeout) * 1000)]
+        poll = self._polls.get(key) or self._register(key)
+        ready = [fd for fd, _ in poll.poll(timeout * 1000 if timeout > 0 else 0)]
         if self._fd in ready:
             self._bell.clear()
-            self._silenced = True
+            self._silenced = self._heard = True
         return ready
+
+    def heard(self) -> bool:
+        """Whether the bell rang since the last call."""
+        heard, self._heard = self._heard, False
+        return heard
 
     def moved(self, stage: int) -> None:
         """A frame became READY for ``stage``; stage 0 stands for a free slot."""
@@ -65,3 +67,9 @@ class Waking:
         """Ring every bell."""
         for bell in self._bells:
             bell.ring()
+
+    def _register(self, also: tuple[int, ...]) -> select.poll:
+        poll = self._polls[also] = select.poll()
+        for fd in (self._fd, *also):
+            poll.register(fd, select.POLLIN)
+        return poll

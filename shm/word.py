@@ -26,6 +26,7 @@ BANK = 1 << BANK_SHIFT
 RETRIES_MASK = 0xF << RETRIES_SHIFT
 ALONE = 1 << ALONE_SHIFT
 EPOCH_MASK = 0x7FF << EPOCH_SHIFT
+KEPT_MASK = ~(STATE_MASK | OWNER_MASK)
 FRAME_MASK = EPOCH_MASK | 0xFFFFFFFF << SEQ_SHIFT
 
 MAX_STAGES, MAX_WORKERS, MAX_EPOCH, MAX_RETRIES = 32, 256, 0x7FF, 15
@@ -84,7 +85,7 @@ class Word(NamedTuple):
 
 def held(state: int, stage: int, worker: int, rest: int) -> int:
     """Build a holder's word, keeping bank, retries, alone, epoch and sequence of ``rest``."""
-    return state | stage << STAGE_SHIFT | worker << WORKER_SHIFT | rest & ~(STATE_MASK | OWNER_MASK)
+    return state | stage << STAGE_SHIFT | worker << WORKER_SHIFT | rest & KEPT_MASK
 
 
 def ready_next(word: int, stage: int) -> int:

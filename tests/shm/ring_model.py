@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from mpflow.shm import board
 from mpflow.shm.layout import END, FIRST_KEY, PUB, UNKNOWN
-from mpflow.shm.order import Order
+from mpflow.shm.order import Order, Seat, waiting
 from mpflow.shm.word import BANK_SHIFT, READY, SEQ_SHIFT, STAGE_SHIFT, STATE_MASK
 
 DEAD, IDLE = "dead", "idle"
@@ -116,7 +116,7 @@ class Walk:
         self.roles = model.roles
         self.first = model.first
         self.seats = [
-            board.Seat(
+            Seat(
                 self.first, stage, w, self.moves.sink_order if stage == model.sink else Order.LOWEST
             )
             for w, stage in enumerate(self.roles)
@@ -181,7 +181,7 @@ class Walk:
         stage = self.roles[w]
         if stage == 0:
             return self._idle_source(s, w, p)
-        stores = board.take(s.cells, self.seats[w])
+        stores = board.take(s.cells, self.seats[w], waiting(s.cells, self.first, stage))
         if not stores:
             if stage == self.model.sink and p.chunk:
                 return self._last_chunk(s, w, p)

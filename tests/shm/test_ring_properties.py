@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from mpflow.shm import Bell, Geometry, Lease, Order, Ring, Segment, Span, State, Word, recover
-from mpflow.shm.order import choose
+from mpflow.shm.order import Seat, choose, waiting
 from mpflow.shm.word import held, ready_again, ready_next
 
 words = st.builds(
@@ -62,8 +62,10 @@ def test_a_batch_is_what_a_plain_sort_would_give(found: list[Word], limit: int) 
         if seq in alone:
             break
     low = [seq for seq in want if all(seq < other for other in above)]
-    assert [word >> 32 for word in choose(cells, 3, 2, Order.LOWEST, limit)] == want
-    assert [word >> 32 for word in choose(cells, 3, 2, Order.WATERMARK, limit)] == low
+    found_ready = waiting(cells, 3, 2)
+    for order, expected in ((Order.LOWEST, want), (Order.WATERMARK, low)):
+        chosen = choose(cells, Seat(3, 2, 0, order), found_ready, limit)
+        assert [word >> 32 for word in chosen] == expected
 
 
 class RingMachine(RuleBasedStateMachine):
