@@ -18,13 +18,14 @@ from dataclasses import dataclass, field
 import msgspec
 
 from mpflow.channel import Message
-from mpflow.errors import InternalError, MpflowError, ResourceError, StageDied
-from mpflow.frame import PictureLayout
-from mpflow.graph import MIB, ring_slots
+from mpflow.errors import InternalError, MpflowError, StageDied
+from mpflow.graph import MIB
+from mpflow.jobclock import JobClock
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
-from mpflow.machine import memory_available, shared_memory_free
-from mpflow.shm import Bell, Geometry, NoSpace, Segment
+from mpflow.metrics import Progress, suspect
+from mpflow.provision import make_ring
+from mpflow.shm import Bell, Segment
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, SinkSummary, SourceSummary
 
 DRAIN_S = 15.0
@@ -33,9 +34,11 @@ DRAIN_S = 15.0
 CLOSE_S = 5.0
 """How long the sink of a failed job may take to close its file."""
 
-PAGE = 4096
-SHM_SHARE = 0.9
-MEMORY_SHARE = 0.5
+CLOSING_S = 900.0
+"""How long the sink may take to close a whole file, once it has every frame."""
+
+START_S = 1800.0
+"""How long a worker may take to open its stage: a model may have to be fetched first."""
 
 
 Handle = WorkerHandle | CallerHandle
@@ -58,7 +61,7 @@ class JobRun:
     error: MpflowError | None = None
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
-    deadline: float | None = None
+    clock: JobClock = field(default_factory=JobClock)
     warnings: list[str] = field(default_factory=list)
     broken: bool = False
 
@@ -86,12 +89,15 @@ class JobRun:
         if self.media is None or not ready or not self.machine.is_in(JobState.PROBING):
             return
         try:
-            self.segment = self._make_ring(self.media)
+            demands = [handle.demand for handle in self.workers]
+            self.segment = make_ring(self.spec, self.media.video, demands)
         except MpflowError as error:
             self.fail(error)
             return
-        stages = self.workers[0].plan.stages
-        self.bells = [Bell.create() for _ in range(stages)]
+        geometry = self.segment.geometry
+        size = geometry.total_bytes / MIB
+        self.tell("debug", f"ring of {geometry.slots} slots, {size:.0f} MiB")
+        self.bells = [Bell.create() for _ in self.spec.stages]
         self.go(JobState.BEGINNING)
         ops = [stage.name for stage in self.spec.stages[1:]]
         descriptors = [self.segment.fd, *(bell.fileno() for bell in self.bells)]
@@ -140,8 +146,30 @@ class JobRun:
 
     def forgive(self, seconds: float) -> None:
         """The supervisor itself was stopped for so long: deadlines move."""
-        if self.deadline is not None:
-            self.deadline += seconds
+        self.clock.forgive(seconds)
+
+    def note_stall(self, progress: Progress) -> None:
+        """No frame has moved for too long: say who has the oldest one, and end.
+
+        A caller may take its time over a frame (a person at a prompt, say), and a sink over
+        closing a large file; neither is a stall.
+        """
+        assert self.segment is not None
+        workers = self.workers
+        culprit = workers[suspect(self.segment.words(), [w.plan for w in workers])]
+        has_all = self.read is not None and progress.frames_at(-1) >= self.read.frames
+        closing = has_all and not self.clock.silent("closing", CLOSING_S, now=time.monotonic())
+        if isinstance(culprit, CallerHandle) or closing:
+            progress.forgive(progress.patience)
+            return
+        self.abort(
+            InternalError(
+                f"no frame has moved for {progress.patience:.0f} s: stage {culprit.label}"
+                f" (pid {culprit.pid}) holds the pipeline up",
+                cure="run again with --log-level debug and report the log;"
+                " --set stall=SECONDS allows slower stages",
+            )
+        )
 
     def note_begun(self, handle: Handle) -> None:
         """One worker has opened its end."""
@@ -193,7 +221,7 @@ class JobRun:
             return
         self.error = error
         self.go(JobState.STOPPING, error.what)
-        self.deadline = time.monotonic() + DRAIN_S
+        self.clock.allow(DRAIN_S, now=time.monotonic())
         self.source.tell("stop")
 
     def fail(self, error: MpflowError) -> None:
@@ -202,7 +230,7 @@ class JobRun:
             return
         self.error = self.error or error
         self.go(JobState.ABORTING, error.what)
-        self.deadline = time.monotonic() + CLOSE_S
+        self.clock.allow(CLOSE_S, now=time.monotonic())
         if any(not w.idle and w.begun for w in self.workers) and not self.sink.idle:
             self.sink.tell("close-now")
         self.leave()
@@ -215,7 +243,7 @@ class JobRun:
         self.error = self.error or error
         if not self.machine.is_in(JobState.ABORTING):
             self.go(JobState.ABORTING, error.what)
-        self.deadline = time.monotonic() + CLOSE_S
+        self.clock.allow(CLOSE_S, now=time.monotonic())
         for handle in self.workers[:-1]:
             handle.kill()
         closing = self.sink.alive and self.sink.begun and not self.sink.idle and not self.wrote
@@ -223,6 +251,35 @@ class JobRun:
             self.sink.tell("close-now")
         else:
             self._finish()
+
+    def watch_clock(self, now: float) -> None:
+        """End what takes too long: starting, looking at the input, draining, closing."""
+        if self.clock.passed(now):
+            self._too_late()
+        elif self.machine.is_in(JobState.PROBING, JobState.BEGINNING):
+            waited = self._waited_for()
+            starting = any(w.machine.is_in(WorkerState.STARTING) for w in self.workers)
+            if self.clock.silent(waited, START_S if starting else self.spec.stall, now=now):
+                self.abort(
+                    InternalError(
+                        f"stage {waited[0]} has not answered",
+                        cure="run again with --log-level debug; is the input a device or a pipe?",
+                    )
+                )
+
+    def _waited_for(self) -> tuple[str, ...]:
+        """Who has to answer before the job can go on."""
+        starting = [w for w in self.workers if w.machine.is_in(WorkerState.STARTING)]
+        beginning = [w for w in self.workers if not w.begun]
+        probing = [self.source] if self.media is None else beginning
+        return tuple(w.label for w in starting or probing)
+
+    def _too_late(self) -> None:
+        """A stop that drains too slowly still lets the sink close its file; then it is over."""
+        if self.machine.is_in(JobState.STOPPING) and self.error is not None:
+            self.abort(self.error)
+        else:
+            self.give_up()
 
     def give_up(self) -> None:
         """The deadline has passed: kill everyone."""
@@ -256,47 +313,3 @@ class JobRun:
         if not self.machine.is_in(JobState.DONE):
             self.ended = self.ended or time.monotonic()
             self.go(JobState.DONE)
-
-    def _make_ring(self, media: MediaInfo) -> Segment:
-        video = media.video
-        layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-        demands = [handle.demand for handle in self.workers]
-        journal = layout.nbytes + PAGE if any(d.changes_pixels for d in demands) else 0
-
-        def geometry(slots: int) -> Geometry:
-            return Geometry(
-                slots=slots,
-                slot_bytes=layout.nbytes,
-                stages=self.workers[0].plan.stages,
-                workers=len(self.workers),
-                journal_bytes=journal,
-            )
-
-        one, two = geometry(1).total_bytes, geometry(2).total_bytes
-        slots = ring_slots(
-            demands,
-            bytes_per_slot=two - one,
-            fixed_bytes=one - (two - one),
-            asked=self.spec.slots,
-            budget=self._budget(),
-        )
-        segment = _create(geometry(slots))
-        self.tell("debug", f"ring of {slots} slots, {segment.geometry.total_bytes / MIB:.0f} MiB")
-        return segment
-
-    def _budget(self) -> int:
-        """Bytes the ring may take: what the user gave, else a share of what is free."""
-        free = int(shared_memory_free() * SHM_SHARE)
-        if self.spec.memory:
-            return min(free, self.spec.memory * MIB)
-        return min(free, int(memory_available() * MEMORY_SHARE))
-
-
-def _create(geometry: Geometry) -> Segment:
-    try:
-        return Segment.create(geometry)
-    except NoSpace as error:
-        raise ResourceError(
-            f"shared memory is full: {error}",
-            cure="free or enlarge /dev/shm (in a container: --shm-size), or use fewer slots",
-        ) from error

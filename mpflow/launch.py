@@ -55,6 +55,11 @@ class WorkerHandle:
         return self.plan.label
 
     @property
+    def pid(self) -> int | None:
+        """Its process id."""
+        return self.process.pid
+
+    @property
     def alive(self) -> bool:
         """Whether it has not been reaped yet."""
         return not self.machine.is_in(WorkerState.FAILED, WorkerState.STOPPED)
@@ -129,6 +134,7 @@ class CallerHandle:
     begun: bool = False
     idle: bool = True
     alive: bool = True
+    pid: int | None = None
 
     @property
     def label(self) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from mpflow.shm import Segment, Stats, WorkerStats, read_stats
+from mpflow.shm import Segment, State, Stats, Word, WorkerStats, read_stats
 
 PROGRESS_EVERY_S = 0.25
 
@@ -38,6 +38,14 @@ class Placed(Protocol):
     @property
     def label(self) -> str:
         """How messages name it."""
+
+
+class Place(Protocol):
+    """A worker's place in the pipeline."""
+
+    @property
+    def stage(self) -> int:
+        """The number of its stage."""
 
 
 class Progress:
@@ -86,13 +94,6 @@ class Progress:
         if self._moved is not None:
             self._moved += seconds
 
-    def suspect(self) -> str:
-        """The worker that has worked for the longest without giving anything on."""
-        oldest = min(
-            range(len(self.counts)), key=lambda i: self.counts[i].heartbeat_ns, default=None
-        )
-        return "nobody" if oldest is None else self._labels[oldest]
-
     def _news(self, total: int | None, now: float) -> dict[str, Any]:
         frame = self.counts[-1].frames
         elapsed = now - (self.first_frame or now)
@@ -113,6 +114,23 @@ class Progress:
             "dropped": 0,
             "stages": stages,
         }
+
+
+def suspect(words: Sequence[Word], workers: Sequence[Place]) -> int:
+    """Which worker the pipeline waits for: the one that has the oldest frame, or should take it.
+
+    With no frame under way that is the source.
+    """
+    oldest = min(
+        (word for word in words if word.state is not State.FREE),
+        key=lambda word: word.seq,
+        default=None,
+    )
+    if oldest is None:
+        return 0
+    if oldest.state is not State.READY:
+        return oldest.worker
+    return next(i for i, worker in enumerate(workers) if worker.stage == oldest.stage)
 
 
 def _moving(counts: Sequence[WorkerStats]) -> list[int]:

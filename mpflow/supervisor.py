@@ -217,8 +217,7 @@ class Supervisor:
         run.try_begin()
         if run.segment is not None and run.media is not None:
             self._watch_progress(run, run.media.video.frames, now)
-        if run.deadline is not None and now > run.deadline:
-            run.give_up()
+        run.watch_clock(now)
         if run.machine.is_in(JobState.DONE):
             self._conclude(run)
 
@@ -227,14 +226,8 @@ class Supervisor:
         news = self._progress.look(run.segment, run.workers, total, now)
         if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
             self._caller.offer("progress", job=run.job.id, **news)
-        if self._progress.stalled(now) and run.deadline is None:
-            run.abort(
-                InternalError(
-                    f"no frame has moved for {self._progress.patience:.0f} s:"
-                    f" {self._progress.suspect()} holds the pipeline up",
-                    cure="run again with --log-level debug and report the log",
-                )
-            )
+        if self._progress.stalled(now) and run.clock.deadline is None:
+            run.note_stall(self._progress)
 
     def _conclude(self, run: JobRun) -> None:
         """The outcome is known: report it and make room for the next job."""

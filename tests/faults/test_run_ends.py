@@ -97,7 +97,7 @@ def test_a_stage_that_never_returns_is_named(tmp_path: Path) -> None:
     with nothing_left(tmp_path, but=["preset.yaml", "out.partial.jsonl"]):
         result = run_once(pipeline_of(tmp_path, *stages, stall=1.0), job_in(tmp_path))
     assert result.error is not None
-    assert "no frame has moved for 1 s: tint" in result.error.what
+    assert "no frame has moved for 1 s: stage tint (pid" in result.error.what
 
 
 def test_a_plane_kept_beyond_its_lease_names_the_stage(tmp_path: Path) -> None:
@@ -198,12 +198,14 @@ def test_a_signal_at_a_random_moment_never_hangs_and_leaves_nothing(
 
 def test_stopping_writes_what_is_in_the_ring_and_closes_the_file(tmp_path: Path) -> None:
     job = job_in(tmp_path)
-    with Session(lambda message: stop_at_first_progress(message)) as session:
+    sessions: list[Session] = []
 
-        def stop_at_first_progress(message: dict) -> None:
-            if message["kind"] == "progress":
-                session.stop(signal.SIGTERM)
+    def stop_at_first_progress(message: dict) -> None:
+        if message["kind"] == "progress":
+            sessions[0].stop(signal.SIGTERM)
 
+    with Session(stop_at_first_progress) as session:
+        sessions.append(session)
         session.open(pipeline_of(tmp_path, *PIPELINE))
         result = session.run(job)
     assert isinstance(result.error, Terminated)
