@@ -100,6 +100,34 @@ def test_a_stage_that_never_returns_is_named(tmp_path: Path) -> None:
     assert "no frame has moved for 1 s: stage tint (pid" in result.error.what
 
 
+def test_an_input_that_never_answers_is_named(tmp_path: Path) -> None:
+    with nothing_left(tmp_path, but=["preset.yaml"]):
+        spec = pipeline_of(tmp_path, "Numbers", "Tally", stall=1.0)
+        result = run_once(spec, job_in(tmp_path, source="silent"))
+    assert result.error is not None
+    assert "stage numbers has not answered" in result.error.what
+
+
+@pytest.mark.parametrize("target", ["numbers", "tint", "tally"])
+def test_a_stopped_worker_does_not_hang_the_run(tmp_path: Path, target: str) -> None:
+    stopped: list[int] = []
+
+    def stop_one(message: dict) -> None:
+        if message["kind"] == "progress" and not stopped:
+            stopped.extend(worker_pids(sessions[0].pid, target))
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+
+    with nothing_left(tmp_path, but=["preset.yaml", "out.partial.jsonl"]):
+        sessions = [Session(stop_one)]
+        with sessions[0] as session:
+            session.open(pipeline_of(tmp_path, *PIPELINE, stall=1.0))
+            result = session.run(job_in(tmp_path))
+    assert stopped
+    assert result.error is not None
+    assert f"stage {target}" in result.error.what and "holds the pipeline up" in result.error.what
+
+
 def test_a_plane_kept_beyond_its_lease_names_the_stage(tmp_path: Path) -> None:
     result = run_once(pipeline_of(tmp_path, "Numbers", "Cling", "Tally"), job_in(tmp_path))
     assert result.error is not None

@@ -32,7 +32,8 @@ class NumbersOptions(Options, frozen=True):
 
 
 class Numbers(Source[NumbersOptions]):
-    """Frame n is filled with the value n. Reads nothing: an input called ``bad`` is refused."""
+    """Frame n is filled with the value n. Reads nothing; refuses an input called ``bad``, and
+    never answers about one called ``silent``."""
 
     Options = NumbersOptions
     options: NumbersOptions
@@ -40,6 +41,8 @@ class Numbers(Source[NumbersOptions]):
     def probe(self, job: JobSpec) -> MediaInfo:
         if Path(job.input).name.startswith("bad"):
             raise InputError(f"{job.input!r} is bad", cure="name it otherwise")
+        if Path(job.input).name.startswith("silent"):
+            signal.pause()
         o = self.options
         video = VideoInfo(
             0, "numbers", o.width, o.height, "yuv420p", "yuv420p", (1, 25), frames=o.frames
