@@ -20,7 +20,12 @@ from av.stream import Stream
 from av.subtitles.stream import SubtitleStream
 from av.video.stream import VideoStream
 
-from mpflow.media.facts import copy_container_facts, copy_stream_facts, first_packet
+from mpflow.media.facts import (
+    copy_container_facts,
+    copy_stream_facts,
+    first_packet,
+    starts_late,
+)
 from mpflow.media.probe import is_attached
 from mpflow.media.source import open_input
 from mpflow.media.tags import needs_metadata_keys
@@ -89,6 +94,18 @@ class StreamCopy:
         """Time bases of the copied streams."""
         bases = [track.out.time_base for track in self._tracks.values()]
         return [base for base in bases if base]
+
+    def has_late_track(self) -> bool:
+        """Whether a copied track has its first packet long after the picture has its own.
+
+        Subtitles that the mp4 muxer fills itself are never late.
+        """
+        waiting = {
+            index
+            for index, track in self._tracks.items()
+            if track.text is None and not track.remade_gaps
+        }
+        return starts_late(self._path, self._picture, waiting)
 
     def needs_metadata_keys(self, output: OutputContainer) -> bool:
         """Whether an mp4 or mov output needs the muxer's metadata keys to lose no tag."""

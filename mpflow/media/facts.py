@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
+import av
 from av.container import InputContainer, OutputContainer
 from av.stream import Stream
 
 from mpflow.media.source import open_input
 from mpflow.media.tags import kept_tags, lost_tags
+
+# A track that starts this much later than the picture would keep the mp4 muxer waiting for it.
+_LATE_S = 5
 
 
 def copy_stream_facts(source: Stream, out: Stream, *, keep: bool) -> None:
@@ -47,3 +52,33 @@ def first_packet(path: str, index: int) -> bytes:
             if packet.size:
                 return bytes(packet)
     return b""
+
+
+def starts_late(path: str, picture: int, tracks: set[int]) -> bool:
+    """Whether one of the tracks has no packet in the picture's first seconds.
+
+    Read from the packets: what a container says of a track's start is often made up.
+    """
+    try:
+        return bool(_missing_early(path, picture, set(tracks)))
+    except av.FFmpegError:
+        return True  # damaged near its start: better not to wait for anything
+
+
+def _missing_early(path: str, picture: int, waiting: set[int]) -> set[int]:
+    """Those of the tracks that have no packet until the picture is some seconds on."""
+    begin: Fraction | None = None
+    with open_input(path) as container:
+        for packet in container.demux():
+            if not waiting:
+                break
+            if not packet.size:
+                continue
+            waiting.discard(packet.stream_index)
+            stamp = packet.dts if packet.dts is not None else packet.pts
+            if packet.stream_index == picture and stamp is not None:
+                now = stamp * packet.time_base
+                begin = now if begin is None else begin
+                if now - begin > _LATE_S:
+                    break
+    return waiting

@@ -2,13 +2,16 @@
 
 mp4 and mov are written as ``hybrid_fragmented`` with ``delay_moov``: a killed run leaves a file
 that plays as far as it came, with exact time stamps, and a finished one is an ordinary file.
-(Without ``delay_moov`` there is no edit list, and every stamp is off by the encoder's delay.)
+The muxer then waits for the first packet of every track, with all that came before in memory; where
+a track starts late, its header is written at once instead: memory stays bounded and the finished
+file is as exact, but of a killed run less plays, with stamps that are off.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from enum import Enum
 from fractions import Fraction
 
 import av
@@ -25,6 +28,17 @@ _INTERLEAVE_US = 500_000
 # The finest clock that the start of each track is rounded to in mp4 and mov.
 _FINEST_CLOCK = 1 << 30
 _CURE = "end it in .mp4, .mkv, .mov or .webm"
+
+
+class Fragments(Enum):
+    """How mp4 and mov are cut into fragments, as muxer flags.
+
+    The muxer loses cover art in fragments, so a file with some has none.
+    """
+
+    EXACT = ("hybrid_fragmented", "delay_moov")
+    HEADER_FIRST = ("hybrid_fragmented", "empty_moov")
+    NONE = ()
 
 
 def open_muxer(file: OutputFile) -> OutputContainer:
@@ -48,13 +62,12 @@ def set_muxer_options(
     *,
     anonymous: bool,
     metadata_keys: bool,
-    fragmented: bool,
+    fragments: Fragments,
 ) -> None:
     """Options for exact starts, short queues and files that survive a kill.
 
     ``time_bases`` are the tracks' own, the picture's first. ``anonymous`` leaves out the muxer's
-    name and version; ``metadata_keys`` makes room for tags that mp4 has no box for. The mp4 muxer
-    loses cover art in fragments, so ``fragmented`` is false where there is some.
+    name and version; ``metadata_keys`` makes room for tags that mp4 has no box for.
     """
     options = {"flush_packets": "1", "max_interleave_delta": str(_INTERLEAVE_US)}
     if anonymous:
@@ -62,8 +75,10 @@ def set_muxer_options(
     if container.format.name in ("matroska", "webm"):
         options["avoid_negative_ts"] = "disabled"  # sound may start before 0: move nothing
     if container.format.name in FRAGMENTED:
-        flags = ["hybrid_fragmented", "delay_moov"] if fragmented else []
+        flags = list(fragments.value)
         flags += ["use_metadata_tags"] if metadata_keys else []
+        if fragments is Fragments.HEADER_FIRST:
+            options["use_editlist"] = "1"
         if flags:
             options["movflags"] = "".join(f"+{flag}" for flag in flags)
         options["movie_timescale"] = str(_clock(time_bases))

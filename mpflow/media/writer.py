@@ -25,7 +25,7 @@ from mpflow.frame import Frame
 from mpflow.media import hdr
 from mpflow.media.copy import StreamCopy
 from mpflow.media.encoder import Settings, Shape, choose_shape, encoder_options, find_encoder
-from mpflow.media.muxer import FRAGMENTED, open_muxer, set_muxer_options
+from mpflow.media.muxer import FRAGMENTED, Fragments, open_muxer, set_muxer_options
 from mpflow.media.output import OutputFile, output_error
 from mpflow.media.pictures import PictureMaker
 from mpflow.media.probe import Closeup, closeup
@@ -194,7 +194,7 @@ class MediaWriter:
                 [shape.time_base, *copy.time_bases()],
                 anonymous=not self._keep.metadata,
                 metadata_keys=copy.needs_metadata_keys(container),
-                fragmented=not copy.has_cover,
+                fragments=_fragments(container, copy),
             )
             self._say_losses(container, codec, look)
             if copy.has_cover and container.format.name in FRAGMENTED:
@@ -309,6 +309,14 @@ class MediaWriter:
         if text not in self.warnings:
             self.warnings.append(text)
             self._warn(text)
+
+
+def _fragments(container: OutputContainer, copy: StreamCopy) -> Fragments:
+    if container.format.name not in FRAGMENTED:
+        return Fragments.NONE
+    if copy.has_cover:
+        return Fragments.NONE
+    return Fragments.HEADER_FIRST if copy.has_late_track() else Fragments.EXACT
 
 
 def _rate(video: VideoInfo) -> Fraction:

@@ -232,6 +232,31 @@ def test_data_track_goes_by_name_unless_metadata_is_kept(tmp_path: Path) -> None
     assert b"Jane" not in (tmp_path / "gone.ts").read_bytes()
 
 
+def test_sound_that_starts_late_keeps_nothing_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, output = tmp_path / "in.mp4", tmp_path / "out.mp4"
+    with av.open(str(source), "w") as container:
+        clip = Clip(pts=range(500), time_base=Fraction(1, 25), rate=25, options={"g": "50"})
+        picture = clips.add_video(container, clip)
+        sound = container.add_stream("aac", rate=48000)
+        container.start_encoding()
+        clips.fill_sound(container, sound, 0, blocks=60, first=800)
+        clips.fill_video(container, picture, clip)
+    sizes: list[int] = []
+    write = clips.Encode.write
+
+    def watched(self: object, *args: object) -> None:
+        write(self, *args)
+        sizes.append((tmp_path / "out.partial.mp4").stat().st_size)
+
+    monkeypatch.setattr(clips.Encode, "write", watched)
+    clips.convert(source, output, encoder_options={"g": "50"})
+    assert sizes[300] > 10_000
+    assert clips.times(output) == clips.times(source)
+    assert clips.packets(output, 1) == clips.packets(source, 1)
+
+
 @pytest.mark.parametrize(
     ("keep", "kept"),
     [

@@ -175,9 +175,9 @@ def _fill_text(container: Any, stream: Any) -> None:
         container.mux(packet)
 
 
-def fill_sound(container: Any, stream: Any, seed: int, blocks: int = 90) -> None:
+def fill_sound(container: Any, stream: Any, seed: int, blocks: int = 90, first: int = 0) -> None:
     rng = np.random.default_rng(seed)
-    for block in range(blocks):
+    for block in range(first, first + blocks):
         samples = (rng.standard_normal((2, 1024)) * 0.1).astype(np.float32)
         frame = av.AudioFrame.from_ndarray(samples, "fltp", "stereo")
         frame.sample_rate, frame.pts, frame.time_base = 48000, block * 1024, Fraction(1, 48000)
