@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,8 +18,9 @@ EVERY = [
 
 
 def video(width: int = 1920, height: int = 1080, **more: object) -> VideoInfo:
-    facts = {"pixel_format": "yuv420p", "source_format": "yuv420p", **more}
-    return VideoInfo(0, "h264", width, height, time_base=(1, 25), **facts)  # type: ignore[arg-type]
+    facts = {"index": 0, "codec": "h264", "width": width, "height": height, "time_base": (1, 25)}
+    formats = {"pixel_format": "yuv420p", "source_format": "yuv420p"}
+    return msgspec.convert({**facts, **formats, **more}, VideoInfo)
 
 
 @pytest.mark.parametrize("colour", EVERY, ids=str)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pytest
 import scenes
@@ -65,7 +66,7 @@ def faces_of(detect: Detect, slot: MemorySlot) -> tuple[Face, ...]:
 
 
 def redact(slot: MemorySlot, faces: tuple[Face, ...], method: str) -> None:
-    stage = Redact(RedactOptions(method=method), StageContext("redact"))  # type: ignore[arg-type]
+    stage = Redact(msgspec.convert({"method": method}, RedactOptions), StageContext("redact"))
     stage.open()
     list(stage.process([Work(Token("run", 0, faces=faces), slot.frame(journaled=True))]))
 
