@@ -13,11 +13,10 @@ HOLDS = {
     "every interleaving, literally, without a kill": Model(kills=0, reduce=False, slots=3),
     "every interleaving, literally, one kill of anyone": Model(frames=2, reduce=False),
     "one kill of anyone, three slots": Model(slots=3),
-    "two kills of the two that publish and rewind": Model(kills=2, killable="source sink"),
-    "two kills of those that change pixels": Model(kills=2, killable="stage"),
+    "two kills of anyone": Model(frames=2, kills=2, chunk=1),
     "one kill of anyone, two stages that change pixels": Model(frames=2, stages=(2, 1)),
     "one kill of a stage or the source while READY frames are shed": Model(
-        slots=3, chunk=1, killable="source stage", sheds=1
+        chunk=1, killable="source stage", sheds=1
     ),
 }
 
