@@ -9,7 +9,8 @@ import msgspec
 from mpflow.errors import InternalError
 from mpflow.frame import Frame
 from mpflow.media.encoder import Settings, held_pictures
-from mpflow.media.writer import Keep, MediaWriter
+from mpflow.media.opening import Keep
+from mpflow.media.writer import MediaWriter
 from mpflow.spec import SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token

@@ -10,7 +10,9 @@ import fcntl
 import os
 from pathlib import Path
 
-from mpflow.errors import ConfigError, InternalError, MpflowError, OutputError, ResourceError
+import av
+
+from mpflow.errors import ConfigError, MpflowError, OutputError, ResourceError
 from mpflow.spec import JobSpec
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -26,6 +28,7 @@ class OutputFile:
         self._input = job.input
         self._overwrite = job.overwrite
         self._lock: int | None = None
+        self._is_ours = False
 
     def prepare(self) -> None:
         """Check that the output can be written, then create and lock the partial file.
@@ -33,6 +36,7 @@ class OutputFile:
         Raises OutputError or ResourceError; after an error nothing was made.
         """
         self._check()
+        self._is_ours = not self.partial.exists()
         try:
             self._lock = os.open(self.partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
         except OSError as error:
@@ -66,6 +70,12 @@ class OutputFile:
     def discard(self) -> None:
         """Remove the partial file."""
         self.partial.unlink(missing_ok=True)
+        self.release()
+
+    def abandon(self) -> None:
+        """Give up before anything was written; a partial file of an earlier run stays."""
+        if self._is_ours:
+            self.partial.unlink(missing_ok=True)
         self.release()
 
     def release(self) -> None:
@@ -118,7 +128,20 @@ def output_error(path: Path, error: OSError) -> MpflowError:
         return OutputError(f"the name {name!r} is too long", cure="give a shorter one")
     if number == errno.EINVAL:
         return ConfigError(f"{name!r} could not be written: {error}", cure="try .mkv")
-    return InternalError(f"{name!r} could not be written: {error.strerror or error}")
+    return OutputError(
+        f"{name!r} could not be written: {error.strerror or error}", cure="write elsewhere"
+    )
+
+
+def explain_write(file: OutputFile, error: Exception) -> MpflowError:
+    """What a failed write means; a full disk is told apart from everything else."""
+    if isinstance(error, OSError):
+        return output_error(file.partial, error)
+    if isinstance(error, av.ArgumentError):
+        return ConfigError(
+            f"the output {str(file.final)!r} cannot be written like this: {error}", cure="try .mkv"
+        )
+    return InternalError(f"{str(file.final)!r} could not be written: {error}")
 
 
 def rename_new(partial: Path, final: Path) -> None:

@@ -88,6 +88,15 @@ def test_two_runs_cannot_write_one_output(source: Path, tmp_path: Path) -> None:
     clips.convert(source, tmp_path / "out.mp4")
 
 
+def test_a_run_that_cannot_start_leaves_an_earlier_partial_file_alone(
+    source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "out.partial.mp4").write_bytes(b"earlier")
+    with pytest.raises(ConfigError):
+        clips.convert(source, tmp_path / "out.mp4", encoder_options={"tune": "nonsense"})
+    assert (tmp_path / "out.partial.mp4").read_bytes() == b"earlier"
+
+
 def test_output_that_appears_meanwhile_is_not_replaced(source: Path, tmp_path: Path) -> None:
     file = OutputFile(JobSpec("1", str(source), str(tmp_path / "out.mp4")))
     file.prepare()
