@@ -193,9 +193,17 @@ class Frame:
                 "this stage may not change pixels", cure="declare changes_pixels = True"
             )
         fresh = [box for box in boxes if area(box) and not self._is_saved(box)]
-        if fresh:
-            self._journal(self.layout.spans(fresh))
-            self._journaled += fresh
+        if not fresh:
+            return
+        whole = [self.layout.whole]
+        if self._cost(self._journaled + fresh) > self._cost(whole):
+            # many overlapping boxes: the whole picture once is less, and journals are sized by it
+            fresh = whole
+        self._journal(self.layout.spans(fresh))
+        self._journaled += fresh
+
+    def _cost(self, boxes: Sequence[IntBox]) -> int:
+        return sum(span.journal_bytes for span in self.layout.spans(boxes))
 
     def _is_saved(self, box: IntBox) -> bool:
         return any(

@@ -23,7 +23,8 @@ def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -
     Raises ResourceError with the figures when not even the smallest ring fits.
     """
     layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-    journal = layout.nbytes + PAGE if any(demand.changes_pixels for demand in demands) else 0
+    # a frame saves boxes up to a picture's worth, then the picture itself (Frame.edit)
+    journal = 2 * layout.nbytes + PAGE if any(d.changes_pixels for d in demands) else 0
 
     def geometry(slots: int) -> Geometry:
         return Geometry(

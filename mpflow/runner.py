@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mpflow import wire
@@ -48,9 +49,10 @@ class Desk:
         layout = PictureLayout.of(video.pixel_format, video.width, video.height)
         return cls(name, ring.worker, ring, meter, orders, layout, Colour.from_tags(video))
 
-    def frame(self, lease: Lease) -> Frame:
-        """The pixels of a leased slot; every change of them goes through the lease's journal."""
-        return Frame(self.layout, lease, self.colour, lambda spans: self.ring.journal(lease, spans))
+    def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
+        """The pixels of a leased slot; edits of an editable one go through the worker's journal."""
+        journal = partial(self.ring.journal, lease) if editable else None
+        return Frame(self.layout, lease, self.colour, journal)
 
     def wait(self, seconds: float = PATIENCE_S) -> int:
         """Sleep until the bell or an order comes; returns the nanoseconds waited."""
@@ -186,7 +188,7 @@ class StageRunner:
             self._desk.ring.give(lease, wire.pack(token))
             return None
         self._desk.ring.work(lease)
-        frame = self._desk.frame(lease)
+        frame = self._desk.frame(lease, editable=self._stage.changes_pixels)
         self._held[token.seq] = _Held(lease, frame, token, taken)
         return Work(token, frame, alone=lease.alone)
 

@@ -40,6 +40,11 @@ class Span(NamedTuple):
         """How many bytes the span saves."""
         return self.row_bytes * self.rows
 
+    @property
+    def journal_bytes(self) -> int:
+        """How much of a journal the saved span takes."""
+        return _HEAD.size + self.size
+
 
 class Journal:
     """The journal of one living worker."""

@@ -208,6 +208,27 @@ def test_edit_journals_exactly_the_boxes() -> None:
     assert (v.offset - planes[2].offset, v.row_bytes, v.rows) == (5 * planes[2].stride + 5, 5, 5)
 
 
+@given(
+    edits=st.lists(
+        st.lists(st.tuples(*[st.integers(-8, 72)] * 4), min_size=1, max_size=40), max_size=4
+    )
+)
+def test_however_many_boxes_overlap_the_journal_stays_within_two_pictures(
+    edits: list[list[tuple[int, int, int, int]]],
+) -> None:
+    slot = filled("yuv420p", 64, 48)
+    frame = slot.frame(journaled=True)
+    before = slot.bytes.copy()
+    for boxes in edits:
+        corners = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in boxes]
+        for region in frame.edit(corners):
+            for plane in region.planes:
+                plane[...] += 1
+    heads = sum(span.journal_bytes for span, _ in slot.journal)
+    assert heads <= 2 * slot.layout.nbytes + 4096
+    assert np.array_equal(slot.restored(), before)
+
+
 def test_what_is_journaled_is_not_journaled_again() -> None:
     slot = filled("yuv420p", 64, 48)
     frame = slot.frame(journaled=True)

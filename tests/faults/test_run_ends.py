@@ -134,6 +134,18 @@ def test_a_plane_kept_beyond_its_lease_names_the_stage(tmp_path: Path) -> None:
     assert "stage cling still holds pixels of frame 0" in result.error.what
 
 
+def test_a_crowd_of_overlapping_boxes_fits_the_journal(tmp_path: Path) -> None:
+    result = run_once(pipeline_of(tmp_path, "Numbers", "Crowd", "Tally"), job_in(tmp_path))
+    assert result.error is None
+
+
+def test_a_stage_that_edits_without_declaring_it_is_named(tmp_path: Path) -> None:
+    result = run_once(pipeline_of(tmp_path, "Numbers", "Meddle", "Tally"), job_in(tmp_path))
+    assert result.error is not None
+    assert "may not change pixels" in str(result.error)
+    assert result.error.facts["stage"] == "meddle"
+
+
 def test_a_stage_that_holds_more_than_it_declares_is_named(tmp_path: Path) -> None:
     spec = pipeline_of(tmp_path, "Numbers", foreign("Hoard", keep=4, declare=2), "Tally")
     result = run_once(spec, job_in(tmp_path))

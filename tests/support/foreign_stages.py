@@ -218,3 +218,27 @@ class Swallow(Cling):
 
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         return ()
+
+
+class Crowd(Stage[ClingOptions]):
+    """Edits a hundred boxes of every frame that overlap, as faces in a crowd do."""
+
+    Options = ClingOptions
+    options: ClingOptions
+    changes_pixels = True
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            self._brighten(work.frame)
+            yield work.token
+
+    def _brighten(self, frame: Frame) -> None:
+        boxes = [(x, y, x + 30, y + 30) for x in range(0, 40, 4) for y in range(0, 40, 4)]
+        for region in frame.edit(boxes):
+            region.planes[0][:1, :1] += 1
+
+
+class Meddle(Crowd):
+    """Edits frames without having declared it."""
+
+    changes_pixels = False
