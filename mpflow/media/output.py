@@ -12,7 +12,7 @@ from pathlib import Path
 
 import av
 
-from mpflow.errors import ConfigError, MpflowError, OutputError, ResourceError
+from mpflow.errors import ConfigError, InternalError, MpflowError, OutputError, ResourceError
 from mpflow.spec import JobSpec
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
