@@ -148,7 +148,7 @@ class Session:
         how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
         error = InternalError(
             f"the supervisor (pid {self._process.pid}) ended {how}",
-            cure="the output so far, if any, is under its partial name; run again",
+            cure="run again",
         )
         return JobResult(Report(job.id, job.input, job.output, partial=job.partial), error)
 

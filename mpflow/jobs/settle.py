@@ -7,17 +7,20 @@ A partial file that plays is kept and named, one that does not is removed: whate
 from __future__ import annotations
 
 import fcntl
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
-from mpflow.errors import Interrupted, MpflowError
+from mpflow.errors import Interrupted, MpflowError, OutputError
 from mpflow.session import JobResult
 from mpflow.spec import JobSpec
 
 STDOUT = "-"
 LINES = ".jsonl"
+DYING_S, ASK_AGAIN_S = 5.0, 0.02
+"""How long a worker whose supervisor is gone may take to be gone too, in seconds."""
 
 
 def settle(job: JobSpec, result: JobResult) -> JobResult:
@@ -25,7 +28,7 @@ def settle(job: JobSpec, result: JobResult) -> JobResult:
     if result.error is None or not job.partial or job.output == STDOUT:
         return result
     partial = Path(job.partial)
-    if _belongs_to_another_run(partial):
+    if _belongs_to_another_run(partial, result.error):
         return result
     frames = _frames_in(partial)
     if frames:
@@ -40,16 +43,31 @@ def settle(job: JobSpec, result: JobResult) -> JobResult:
     return JobResult(report, _completed(result.error, kept, named=bool(frames)))
 
 
-def _belongs_to_another_run(partial: Path) -> bool:
-    """A sink holds a lock on its partial file; ours has closed its own by now, or is dead."""
+def _belongs_to_another_run(partial: Path, error: MpflowError) -> bool:
+    """Whether somebody writes into the partial file: a sink holds a lock on its own.
+
+    Ours has closed it by now, or is about to die with its supervisor, which takes a moment. When
+    the error says that the output was refused, a lock is another run's.
+    """
+    patience = 0.0 if isinstance(error, OutputError) else DYING_S
+    deadline = time.monotonic() + patience
     try:
         with partial.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            while not _locked(file.fileno()):
+                if time.monotonic() >= deadline:
+                    return True
+                time.sleep(ASK_AGAIN_S)  # no event tells when a lock comes free
     except OSError:
         return False
     return False
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _frames_in(partial: Path) -> int:

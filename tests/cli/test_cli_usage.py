@@ -1,0 +1,156 @@
+"""What the command line answers without starting a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from mpflow import __version__
+
+Invoke = Callable[..., Result]
+
+
+@pytest.mark.parametrize("command", ["run", "demo", "models", "presets", "doctor", "clean"])
+def test_every_command_has_a_help_text(invoke: Invoke, command: str) -> None:
+    answer = invoke(command, "--help")
+    assert answer.exit_code == 0
+    assert "Usage:" in answer.output
+
+
+def test_help_of_run_lists_every_exit_status(invoke: Invoke) -> None:
+    text = invoke("run", "--help").output
+    table = text[text.index("Exit status:") :]
+    listed = [int(word) for word in table.split() if word.isdigit()]
+    assert listed == [0, 1, 2, 3, 4, 5, 6, 130, 143]
+
+
+def test_version_is_the_packages(invoke: Invoke) -> None:
+    assert invoke("--version").output == f"mpflow, version {__version__}\n"
+
+
+def test_dry_run_shows_jobs_and_origins_and_touches_nothing(invoke: Invoke, here: Path) -> None:
+    Path("in.mp4").write_bytes(b"not looked at")
+    answer = invoke("run", "in.mp4", "-o", "new/", "--crf", "23", "--dry-run")
+    assert answer.exit_code == 0
+    assert "in.mp4 -> new/in.mp4" in answer.output
+    (line,) = [line for line in answer.output.splitlines() if line.startswith("encode.crf ")]
+    assert line.split() == ["encode.crf", "=", "23.0", "#", "flag", "--crf"]
+    assert [path.name for path in here.iterdir()] == ["in.mp4"]
+
+
+def test_dry_run_as_json_holds_the_same(invoke: Invoke, here: Path) -> None:
+    Path("in.mp4").write_bytes(b"not looked at")
+    data = json.loads(invoke("run", "in.mp4", "--device", "cpu", "--dry-run", "--json").stdout)
+    assert data["values"]["detect.device"] == {"value": "cpu", "origin": "flag --device"}
+    assert data["jobs"][0]["partial"] == "in.redacted.partial.mp4"
+
+
+def test_presets_show_says_where_each_value_came_from(
+    invoke: Invoke, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("mine.yaml").write_text("detect:\n  workers: 2\n  size: 320x320\n  score: 0.5\n")
+    monkeypatch.setenv("MPFLOW_DETECT__SIZE", "320x192")
+    monkeypatch.setenv("MPFLOW_CONFIG", "mine.yaml")
+    answer = invoke("presets", "show", "redact", "--json", "--set", "detect.score=0.7")
+    values = json.loads(answer.stdout)["values"]
+    assert values["detect.workers"] == {"value": 2, "origin": "file mine.yaml"}
+    assert values["detect.size"]["origin"] == "environment MPFLOW_DETECT__SIZE"
+    assert values["detect.score"] == {"value": 0.7, "origin": "--set detect.score"}
+    assert values["encode.keep_metadata"] == {"value": False, "origin": "preset redact"}
+    assert values["encode.codec"]["origin"] == "default"
+
+
+def test_presets_list_names_every_preset_with_its_purpose(invoke: Invoke) -> None:
+    lines = invoke("presets", "list").output.splitlines()
+    assert [line.split()[0] for line in lines] == ["detect-only", "passthrough", "redact"]
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_preset_comes_from_the_environment(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPFLOW_PRESET", "passthrough")
+    assert invoke("presets", "show").output.startswith("# preset passthrough")
+
+
+def test_models_list_knows_what_is_in_the_cache(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPFLOW_CACHE", str(tmp_path))
+    lines = invoke("models", "list", "--json").stdout.splitlines()
+    items = {item["name"]: item for item in map(json.loads, lines)}
+    assert items["yunet"]["condition"] == "missing"
+    assert items["yunet"]["default"]
+    assert "yunet" in invoke("models", "list").output
+
+
+def test_offline_says_which_command_fetches_what_is_missing(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPFLOW_CACHE", str(tmp_path))
+    for words in (["path", "yunet"], ["pull"]):
+        answer = invoke("models", *words, "--offline")
+        assert answer.exit_code == 2
+        assert "mpflow models pull yunet" in answer.stderr
+
+
+def test_verify_names_a_damaged_model_and_its_cure(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPFLOW_CACHE", str(tmp_path))
+    lines = invoke("models", "list", "--json").stdout.splitlines()
+    path = Path(next(item["path"] for item in map(json.loads, lines) if item["name"] == "yunet"))
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"damaged")
+    answer = invoke("models", "verify")
+    assert answer.exit_code == 2
+    assert "yunet is damaged" in answer.stderr
+    assert "mpflow models pull yunet" in answer.stderr
+
+
+def test_unknown_model_offers_the_nearest(invoke: Invoke) -> None:
+    answer = invoke("models", "path", "yunett", "--offline")
+    assert answer.exit_code == 2
+    assert "did you mean yunet" in answer.stderr
+
+
+def test_doctor_checks_memory_encoders_and_models(invoke: Invoke) -> None:
+    answer = invoke("doctor", "--json")
+    checks = {check["name"]: check for check in map(json.loads, answer.stdout.splitlines())}
+    for name in ("shared memory", "threads", "FFmpeg", "encoders", "OpenCV", "onnxruntime"):
+        assert checks[name]["verdict"] == "ok", checks[name]
+    assert answer.exit_code == 0
+    assert "shared memory" in invoke("doctor").output
+
+
+def test_clean_removes_dead_segments_and_half_fetched_models(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPFLOW_CACHE", str(tmp_path))
+    half = tmp_path / "models" / ".yunet.making-x1"
+    half.mkdir(parents=True)
+    dead = Path("/dev/shm/mpflow-0000test0000dead")
+    dead.touch()
+    try:
+        answer = invoke("clean")
+        assert f"removed shared memory segment {dead.name}" in answer.output
+        assert f"removed {half}" in answer.output
+        assert not dead.exists()
+        assert not half.exists()
+    finally:
+        dead.unlink(missing_ok=True)
+
+
+def test_an_unexpected_error_is_one_sentence_and_status_1(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise RuntimeError("what nobody expected")
+
+    monkeypatch.setattr("mpflow.console.presets.preset_lines", broken)
+    answer = invoke("presets", "list")
+    assert answer.exit_code == 1
+    assert "RuntimeError: what nobody expected" in answer.stderr
+    assert "Traceback" not in answer.stderr
