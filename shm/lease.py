@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -111,7 +110,8 @@ class Lease:
                 slot=self.slot,
                 offset=offset,
             ) from error
-        array.flags.writeable = writable
+        if not writable:
+            array.flags.writeable = False
         return array
 
     def end(self) -> weakref.ref[Any] | None:
@@ -130,10 +130,9 @@ class Lease:
 
     def _export(self) -> ctypes.Array[ctypes.c_ubyte]:
         if self._exporter is None:
-            geometry = self.segment.geometry
-            kind = _bytes_type(geometry.slot_bytes + geometry.side_bytes)
-            at = geometry.slot_at(self.slot)
-            self._exporter = kind.from_buffer(self.segment.memory, at)
+            segment = self.segment
+            at = segment.geometry.slot_at(self.slot)
+            self._exporter = segment.slot_type.from_buffer(segment.memory, at)
         return self._exporter
 
     def _check(self) -> None:
@@ -143,8 +142,3 @@ class Lease:
                 stage=self.stage,
                 seq=self.seq,
             )
-
-
-@cache
-def _bytes_type(size: int) -> type[ctypes.Array[ctypes.c_ubyte]]:
-    return ctypes.c_ubyte * size

@@ -52,6 +52,7 @@ class Ring:
         self._seat = Seat(self._first, stage, worker, order)
         self._hand = Hand(segment, stage, worker, self._waking)
         self._allocated: Lease | None = None
+        self._starved = False
         self._expected = segment.published
 
     def alloc(self) -> Lease | None:
@@ -59,12 +60,13 @@ class Ring:
         self._hand.check(stage=self.stage == SOURCE)
         if self._allocated is not None and not self._allocated.closed:
             raise OneSlotOnly(f"the source still holds frame {self._allocated.seq}", stage=SOURCE)
-        if FREE not in self.segment.snapshot()[self._first :]:
+        if self._starved and FREE not in self.segment.snapshot()[self._first :]:
             return None
         with self.segment.lock:
             cells = self._hand.read()
             stores = board.alloc(cells, self._first, self.worker)
             self._hand.make(stores)
+        self._starved = not stores
         if not stores:
             return None
         self._allocated = lease = self._hand.lease(stores[0])

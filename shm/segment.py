@@ -10,6 +10,7 @@ can collide, and the kernel frees the memory with the last process that maps it.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import mmap
 import os
@@ -49,6 +50,7 @@ class Segment:
         self.bytes = whole
         self.cells = whole[layout.BOARD_AT : end_of_board].cast("Q")
         self.lengths = whole[geometry.lengths_at :][: 16 * geometry.slots].cast("Q")
+        self.slot_type = ctypes.c_ubyte * (geometry.slot_bytes + geometry.side_bytes)
         self.lock = Lock(fd, whole[layout.LOCK_AT :][:8].cast("Q"))
 
     @classmethod
