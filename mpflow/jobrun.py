@@ -158,7 +158,12 @@ class JobRun:
         workers = self.workers
         culprit = workers[suspect(self.segment.words(), [w.plan for w in workers])]
         has_all = self.read is not None and progress.frames_at(-1) >= self.read.frames
-        closing = has_all and not self.clock.silent("closing", CLOSING_S, now=time.monotonic())
+        concluding = self.machine.is_in(JobState.CONCLUDING)
+        closing = (
+            concluding
+            and has_all
+            and not self.clock.silent("closing", CLOSING_S, now=time.monotonic())
+        )
         if isinstance(culprit, CallerHandle) or closing:
             progress.forgive(progress.patience)
             return
@@ -176,14 +181,21 @@ class JobRun:
         handle.begun = True
         if self.machine.is_in(JobState.BEGINNING) and all(w.begun for w in self.workers):
             self.go(JobState.RUNNING)
+            self._conclude_if_read()
 
     def note_read(self, summary: SourceSummary) -> None:
         """The source has published its last frame: the sink may close when it has it."""
         self.read = summary
         self.note_warnings(summary.warnings)
-        if self.machine.is_in(JobState.RUNNING, JobState.STOPPING):
-            complete = not summary.stopped and self.error is None
-            self.sink.tell("conclude", complete=complete)
+        self._conclude_if_read()
+
+    def _conclude_if_read(self) -> None:
+        """Tell the sink that all frames are on their way, as soon as everyone has begun.
+
+        A short input can be read to its end while the sink still opens its file.
+        """
+        if self.read is not None and self.machine.is_in(JobState.RUNNING, JobState.STOPPING):
+            self.sink.tell("conclude", complete=not self.read.stopped and self.error is None)
             self.go(JobState.CONCLUDING)
 
     def note_wrote(self, summary: SinkSummary) -> None:

@@ -100,6 +100,13 @@ def test_a_stage_that_never_returns_is_named(tmp_path: Path) -> None:
     assert "no frame has moved for 1 s: stage tint (pid" in result.error.what
 
 
+def test_a_source_that_ends_before_the_sink_has_begun_is_heard(tmp_path: Path) -> None:
+    spec = pipeline_of(tmp_path, foreign("Numbers", frames=3), foreign("Tally", begin_ms=500))
+    result = run_once(spec, job_in(tmp_path))
+    assert result.error is None
+    assert result.report.frames_written == 3
+
+
 def test_an_input_that_never_answers_is_named(tmp_path: Path) -> None:
     with nothing_left(tmp_path, but=["preset.yaml"]):
         spec = pipeline_of(tmp_path, "Numbers", "Tally", stall=1.0)

@@ -167,9 +167,10 @@ class Cling(Stage[ClingOptions]):
 
 
 class TallyOptions(Options, frozen=True):
-    """A trap: at frame ``fail_at`` raise."""
+    """A trap: at frame ``fail_at`` raise. ``begin_ms``: how long opening the output takes."""
 
     fail_at: int = -1
+    begin_ms: float = 0
 
 
 class Tally(Sink[TallyOptions]):
@@ -179,6 +180,7 @@ class Tally(Sink[TallyOptions]):
     options: TallyOptions
 
     def begin(self, job: Job) -> None:
+        time.sleep(self.options.begin_ms / 1000)
         self._job = job.spec
         self._frames = 0
         self._lines: list[str] = []
