@@ -48,6 +48,7 @@ class WorkerHandle:
     facts: dict[str, object] = field(default_factory=dict)
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED_LINES))
     partial_line: bytes = b""
+    killed: bool = False
 
     @property
     def label(self) -> str:
@@ -75,6 +76,7 @@ class WorkerHandle:
 
     def kill(self) -> None:
         """End the process at once; the pidfd says when it is gone."""
+        self.killed = True
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
@@ -191,10 +193,17 @@ class Launcher:
 
 def start_fork_server() -> None:
     """Begin loading the heavy libraries at once, before anybody says what is to be done."""
-    from multiprocessing import forkserver
+    from multiprocessing import forkserver, resource_tracker
 
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
-    forkserver.ensure_running()
+    resource_tracker.ensure_running()  # first: it lets SIGINT through when it has started
+    # A Ctrl-C goes to the whole group and would kill the fork server while it loads libraries;
+    # it and its children inherit the signals blocked, and the supervisor decides for them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _context_for(spec: PipelineSpec) -> ForkServerContext | SpawnContext:

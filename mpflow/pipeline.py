@@ -50,7 +50,7 @@ def run(spec: RunSpec) -> Report:
     (job,) = plan_jobs([spec.input], spec.output, preset=spec.preset, overwrite=spec.overwrite)
     with Session() as session:
         session.open(pipeline, log_file=spec.log_file)
-        result = settle(job, session.run(job))
+        result = settle(job, session.run(job), strict=pipeline.strict)
     if result.error is not None:
         raise result.error
     return result.report

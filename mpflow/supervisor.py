@@ -98,7 +98,8 @@ class Supervisor:
         if self._leaving and self._run is None:
             return
         error = handle.death()
-        self._note("error" if handle.reported is None else "debug", str(error), handle)
+        known = handle.killed or handle.reported is not None
+        self._note("debug" if known else "error", str(error), handle)
         if self._run is not None:
             self._run.note_death(handle, error)
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from mpflow.channel import Message
 from mpflow.console import text
 from mpflow.jobs.batch import Outcome
+from mpflow.logbook import LEVELS
 from mpflow.spec import JobSpec
 
 
@@ -22,7 +23,8 @@ class Bar:
     def __init__(self, jobs: int, level: int) -> None:
         self._console = Console(stderr=True, highlight=False)
         self._jobs = jobs
-        self._level = level
+        self._debug = level <= LEVELS["debug"]
+        self._log = text.Log(level)
         self._progress: _Stages | None = None
         self._begun = time.monotonic()
 
@@ -37,7 +39,8 @@ class Bar:
     def hear(self, message: Message) -> None:
         """News of the run."""
         if message["kind"] == "log":
-            self._log(message)
+            if (line := self._log.line(message["record"])) is not None:
+                self._console.print(line, markup=False, soft_wrap=True)
         elif message["kind"] == "progress" and self._progress is not None:
             self._progress.take(message, time.monotonic() - self._begun)
 
@@ -51,15 +54,13 @@ class Bar:
         if self._progress is not None:
             self._progress.stop()
             self._progress = None
-        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._level <= 10)
+        for line in self._log.held(outcome.error):
+            text.say(line)
+        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._debug)
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
         """The whole run is over."""
         text.show_batch(outcomes)
-
-    def _log(self, message: Message) -> None:
-        if text.is_shown(message["record"], self._level):
-            self._console.print(text.log_line(message["record"]), markup=False, soft_wrap=True)
 
 
 class _Frames(ProgressColumn):

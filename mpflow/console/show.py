@@ -10,6 +10,7 @@ from mpflow.channel import Message
 from mpflow.console import text
 from mpflow.console.lines import Lines
 from mpflow.jobs.batch import Outcome
+from mpflow.logbook import LEVELS
 from mpflow.spec import JobSpec
 
 
@@ -37,22 +38,25 @@ class Plain:
 
     def __init__(self, jobs: int, level: int) -> None:
         self._jobs = jobs
-        self._level = level
+        self._debug = level <= LEVELS["debug"]
+        self._log = text.Log(level)
 
     def started(self, job: JobSpec) -> None:
         """A job is given to the session; nothing is said."""
 
     def hear(self, message: Message) -> None:
         """News of the run; only its log is shown."""
-        if message["kind"] == "log" and text.is_shown(message["record"], self._level):
-            text.say(text.log_line(message["record"]))
+        if message["kind"] == "log" and (line := self._log.line(message["record"])) is not None:
+            text.say(line)
 
     def idle(self) -> None:
         """Nothing happens; nothing is said."""
 
     def ended(self, outcome: Outcome) -> None:
         """A job is over."""
-        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._level <= 10)
+        for line in self._log.held(outcome.error):
+            text.say(line)
+        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._debug)
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
         """The whole run is over."""

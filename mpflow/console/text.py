@@ -118,6 +118,26 @@ def show_batch(outcomes: Sequence[Outcome]) -> None:
             say(line)
 
 
-def is_shown(record: Mapping[str, Any], level: int) -> bool:
-    """Whether a log record is shown at this level."""
-    return LEVELS.get(str(record["level"]), LEVELS["info"]) >= level
+class Log:
+    """The log lines that are shown. Errors wait for the end of their job: the error that ends it
+    is most often the same one, and is told with its cure."""
+
+    def __init__(self, level: int) -> None:
+        self._level = level
+        self._held: list[Mapping[str, Any]] = []
+
+    def line(self, record: Mapping[str, Any]) -> str | None:
+        """What to show of a record now, if anything."""
+        rank = LEVELS.get(str(record["level"]), LEVELS["info"])
+        if rank < self._level:
+            return None
+        if rank >= LEVELS["error"]:
+            self._held.append(record)
+            return None
+        return log_line(record)
+
+    def held(self, error: MpflowError | None) -> list[str]:
+        """The errors of a job that has ended, but for what ``error`` says itself."""
+        held, self._held = self._held, []
+        told = "" if error is None else error.what
+        return [log_line(record) for record in held if not told or told not in record["text"]]

@@ -16,7 +16,6 @@ from typing import Protocol
 from mpflow.errors import (
     EXIT_INTERNAL,
     EXIT_OK,
-    Degraded,
     Interrupted,
     MpflowError,
     PeerLost,
@@ -117,10 +116,10 @@ class Batch:
             if self._session is None or not self._session.alive:
                 self._session = self._open_session()
             with folders_for(job):
-                result = settle(job, self._converse(self._session, job))
+                result = settle(job, self._converse(self._session, job), strict=strict)
         except MpflowError as error:
             result = JobResult(Report(job.id, job.input, job.output), error)
-        return _judge(job, result, strict=strict)
+        return _judge(job, result)
 
     def _converse(self, session: Session, job: JobSpec) -> JobResult:
         """Hear the supervisor and the signals until the job is over."""
@@ -161,14 +160,9 @@ def exit_status(outcomes: Sequence[Outcome]) -> int:
     return statuses.pop() if len(statuses) == 1 else EXIT_INTERNAL
 
 
-def _judge(job: JobSpec, result: JobResult, *, strict: bool) -> Outcome:
-    report, error = result.report, result.error
-    if error is None and strict and report.damaged:
-        error = Degraded(
-            f"{report.damaged} damaged frames or packets of {job.input!r} were skipped",
-            cure="the output is whole but for them; leave out --strict to accept that",
-        )
-    if error is None:
-        return Outcome(job, Status.DONE, report)
-    status = Status.STOPPED if isinstance(error, Interrupted) else Status.FAILED
-    return Outcome(job, status, report, error)
+def _judge(job: JobSpec, result: JobResult) -> Outcome:
+    if result.error is None:
+        return Outcome(job, Status.DONE, result.report)
+    stopped = isinstance(result.error, Interrupted)
+    status = Status.STOPPED if stopped else Status.FAILED
+    return Outcome(job, status, result.report, result.error)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import msgspec
 
-from mpflow.errors import Interrupted, MpflowError, OutputError
+from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError
+from mpflow.report import Report
 from mpflow.session import JobResult
 from mpflow.spec import JobSpec
 
@@ -23,8 +24,14 @@ DYING_S, ASK_AGAIN_S = 5.0, 0.02
 """How long a worker whose supervisor is gone may take to be gone too, in seconds."""
 
 
-def settle(job: JobSpec, result: JobResult) -> JobResult:
-    """Keep or remove the partial file of a failed job, and complete the error's cure by it."""
+def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResult:
+    """The result as the user is told it.
+
+    The partial file of a failed job is kept if it plays, else removed, and the error's cure says
+    which. ``strict`` makes skipped frames an error (Degraded) of a job that is done.
+    """
+    if result.error is None and strict and result.report.damaged:
+        return JobResult(result.report, _degraded(result.report))
     if result.error is None or not job.partial or job.output == STDOUT:
         return result
     partial = Path(job.partial)
@@ -41,6 +48,13 @@ def settle(job: JobSpec, result: JobResult) -> JobResult:
         result.report, partial=job.partial if frames else "", playable=bool(frames)
     )
     return JobResult(report, _completed(result.error, kept, named=bool(frames)))
+
+
+def _degraded(report: Report) -> Degraded:
+    return Degraded(
+        f"{report.damaged} damaged frames or packets of {report.input!r} were skipped",
+        cure="the output is whole but for them; leave out --strict to accept that",
+    )
 
 
 def _belongs_to_another_run(partial: Path, error: MpflowError) -> bool:
