@@ -1,0 +1,210 @@
+"""Whole runs on real video: every frame comes out with its time, every face is covered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import clips
+import cv2
+import msgspec
+import numpy as np
+import pytest
+import scenes
+
+import mpflow
+from mpflow.config import preset_names
+from mpflow.cover import Outline
+from mpflow.graph import Demand, minimum_slots
+from mpflow.models import align
+from mpflow.models.centerface import CenterFace
+from mpflow.models.letterbox import letterbox
+from mpflow.models.sessions import open_session
+from mpflow.models.sface import SFace
+from mpflow.models.store import ModelStore
+from mpflow.models.yunet import YuNet
+from mpflow.stages.redact import RedactOptions
+
+DIFFERENT_PERSON = 0.40
+PAN_FRAMES = 12
+PAN_SIZE = (1280, 720)
+
+
+def run(source: Path, output: Path, preset: str = "redact", **options: Any) -> mpflow.Report:
+    settings = {key.replace("__", "."): value for key, value in options.items()}
+    spec = mpflow.RunSpec(str(source), str(output), preset=preset, set=settings)
+    return mpflow.run(spec)
+
+
+def faces_in(source: Path, folder: Path) -> list[list[dict[str, Any]]]:
+    """The faces of every frame, as the detect-only preset writes them."""
+    lines = folder / f"{source.stem}.jsonl"
+    run(source, lines, "detect-only")
+    return [json.loads(line)["faces"] for line in lines.read_text().splitlines()]
+
+
+def pictures(path: Path) -> Iterator[scenes.Picture]:
+    with av.open(str(path)) as container:
+        for frame in container.decode(video=0):
+            yield frame.to_ndarray(format="bgr24")
+
+
+@pytest.fixture(scope="module")
+def pan(model_store: ModelStore, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Seven faces at 720p; the camera moves over the two photos."""
+    table = scenes.scene(model_store)
+    path = tmp_path_factory.mktemp("pan") / "pan.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=25, options={"crf": "16"})
+        stream.width, stream.height, stream.pix_fmt = *PAN_SIZE, "yuv420p"
+        for number in range(PAN_FRAMES):
+            shift = np.float32([[1, 0, -number], [0, 1, -number / 2]])
+            moved = cv2.warpAffine(table, shift, scenes.FULL_SIZE, borderMode=cv2.BORDER_REPLICATE)
+            small = cv2.resize(moved, PAN_SIZE, interpolation=cv2.INTER_AREA)
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(small, format="bgr24")))
+        container.mux(stream.encode(None))
+    return path
+
+
+def finds(detector: Any, picture: scenes.Picture, face: dict[str, Any]) -> int:
+    """Finds whose centre lies within the face's old box."""
+    blob, scale = letterbox(picture, 960, 544)
+    found = detector.detect(blob)[0].scaled(1 / scale)
+    x1, y1, x2, y2 = face["box"]
+    centres = (found.boxes[:, :2] + found.boxes[:, 2:]) / 2
+    inside = (centres > (x1, y1)) & (centres < (x2, y2))
+    return int(inside.all(axis=1).sum())
+
+
+@pytest.mark.parametrize("method", ["blur", "mosaic", "solid"])
+def test_seven_moving_faces_are_found_and_after_the_run_are_no_more(
+    model_store: ModelStore, pan: Path, tmp_path: Path, method: str
+) -> None:
+    faces = faces_in(pan, tmp_path)
+    assert [len(found) for found in faces] == [scenes.FACES] * PAN_FRAMES
+    output = tmp_path / "out.mp4"
+    report = run(pan, output, redact__method=method)
+    assert report.frames_written == PAN_FRAMES
+    yunet, centerface, sface = (
+        open_session(model_store.path(name), device="cpu")[0]
+        for name in ("yunet", "centerface", "sface")
+    )
+    judges = [YuNet(yunet, score=0.7), CenterFace(centerface, score=0.35)]
+    embed = SFace(sface)
+    shots = list(zip(pictures(pan), pictures(output), faces, strict=True))
+    for _, after, found in shots:
+        assert [finds(judge, after, face) for judge in judges for face in found] == [0] * 14
+    before, after, found = shots[-1]
+    points = [np.array(face["points"], np.float32) for face in found]
+    known = embed.embed([align.crop(before, each) for each in points])
+    shown = embed.embed([align.crop(after, each) for each in points])
+    assert (known * shown).sum(axis=1).max() < DIFFERENT_PERSON
+
+
+def test_carphone_keeps_every_frame_and_time_and_shows_no_face(
+    model_store: ModelStore, tmp_path: Path
+) -> None:
+    source, output = model_store.path("carphone"), tmp_path / "carphone.mp4"
+    faces = faces_in(source, tmp_path)
+    assert len(faces) == 120 and all(faces)
+    report = run(source, output)
+    assert (report.frames_read, report.frames_written, report.frames_expected) == (120, 120, 120)
+    assert report.leases_left == 0
+    assert clips.times(output) == clips.times(source)
+    judge = CenterFace(open_session(model_store.path("centerface"), device="cpu")[0], score=0.5)
+    for after, found in zip(pictures(output), faces, strict=True):
+        assert [finds(judge, after, face) for face in found] == [0] * len(found)
+
+
+@pytest.mark.parametrize(("name", "frames"), [("bikes", 250), ("bigbuckbunny", 132)])
+def test_other_films_run_through(
+    model_store: ModelStore, tmp_path: Path, name: str, frames: int
+) -> None:
+    source, output = model_store.path(name), tmp_path / f"{name}.mp4"
+    report = run(source, output, encode__encoder_preset="ultrafast")
+    assert report.complete and report.frames_written == frames
+    assert clips.times(output) == clips.times(source)
+
+
+def covered(faces: list[dict[str, Any]], shape: tuple[int, int]) -> np.ndarray:
+    """The pixels that any cover may touch: each face's extent, on whole chroma samples."""
+    options = msgspec.convert({}, RedactOptions)
+    outline = Outline(options.shape, options.margin, options.feather)
+    mask = np.zeros(shape, bool)
+    for face in faces:
+        x1, y1, x2, y2 = outline.extent(tuple(face["box"]))
+        left, top = int(max(x1, 0)) // 2 * 2, int(max(y1, 0)) // 2 * 2
+        mask[top : int(y2) // 2 * 2 + 2, left : int(x2) // 2 * 2 + 2] = True
+    return mask
+
+
+@pytest.mark.parametrize(
+    ("codec", "suffix", "options"),
+    [("ffv1", ".mkv", {}), ("libx264", ".mp4", {"encode.encoder_options.qp": "0"})],
+)
+def test_a_lossless_encode_differs_from_the_input_only_under_the_masks(
+    model_store: ModelStore, tmp_path: Path, codec: str, suffix: str, options: dict[str, str]
+) -> None:
+    source, output = model_store.path("carphone"), tmp_path / f"lossless{suffix}"
+    faces = faces_in(source, tmp_path)
+    settings = {"encode.codec": codec, **options}
+    mpflow.run(mpflow.RunSpec(str(source), str(output), set=settings))
+    before, after = clips.planes(source), clips.planes(output)
+    assert len(before) == len(after) == 120
+    for old, new, found in zip(before, after, faces, strict=True):
+        mask = covered(found, old[0].shape)
+        assert np.array_equal(old[0][~mask], new[0][~mask])
+        assert (old[0] != new[0]).any(), "the face is covered"
+        for plane in (1, 2):
+            coarse = mask[::2, ::2]
+            assert np.array_equal(old[plane][~coarse], new[plane][~coarse])
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_every_preset_runs_at_exactly_its_smallest_ring(preset: str, tmp_path: Path) -> None:
+    source = clips.make(tmp_path / "clip.mp4")
+    suffix = "jsonl" if preset == "detect-only" else "mp4"
+    # none of the shipped stages holds a frame back, so one slot must do
+    slots = minimum_slots([Demand()])
+    report = run(source, tmp_path / f"out.{suffix}", preset, slots=slots)
+    assert report.slots == slots == 1
+    assert report.complete and report.frames_written == 30
+
+
+def test_a_variable_rate_keeps_every_time_stamp_through_the_pipeline(tmp_path: Path) -> None:
+    pts = [*range(30), *range(30, 90, 2), 100, 101, 150]
+    source = clips.make(tmp_path / "vfr.mp4", clips.Clip(pts=pts, time_base=Fraction(1, 30)))
+    run(source, tmp_path / "out.mp4")
+    assert clips.times(tmp_path / "out.mp4") == [Fraction(each, 30) for each in pts]
+
+
+def test_several_detectors_keep_the_order(tmp_path: Path, model_store: ModelStore) -> None:
+    source = model_store.path("carphone")
+    one, four = tmp_path / "one.mkv", tmp_path / "four.mkv"
+    run(source, one, encode__codec="ffv1")
+    run(source, four, encode__codec="ffv1", detect__workers=4, detect__batch=2, redact__workers=2)
+    same = [
+        all(np.array_equal(a, b) for a, b in zip(old, new, strict=True))
+        for old, new in zip(clips.planes(one), clips.planes(four), strict=True)
+    ]
+    assert same == [True] * 120
+
+
+def test_a_stage_from_outside_stands_among_ours(tmp_path: Path) -> None:
+    source = clips.make(tmp_path / "clip.mp4")
+    preset = tmp_path / "mine.yaml"
+    preset.write_text(
+        "stages:\n"
+        "  - stage: decode\n"
+        "  - {stage: 'foreign_stages:Tint', name: tint, options: {add: 7}}\n"
+        "  - {stage: encode, options: {codec: ffv1}}\n"
+    )
+    report = run(source, tmp_path / "out.mkv", str(preset), tint__add=9)
+    assert report.complete
+    old, new = clips.planes(source)[3][0], clips.planes(tmp_path / "out.mkv")[3][0]
+    assert np.array_equal(new[:16, :16], old[:16, :16] + 9)
+    assert np.array_equal(new[16:], old[16:])
