@@ -71,7 +71,7 @@ def run(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(runs.run(arguments))
 
 
-@cli.command()
+@cli.command(short_help="Redact a sample clip, or a video of your own.")
 @click.argument("source", metavar="[INPUT]", required=False)
 @click.option(
     "-o",
@@ -99,7 +99,7 @@ def models() -> None:
     """Models and sample media: list, pull, verify, path."""
 
 
-@models.command("list")
+@models.command("list", short_help="What there is, and what is in the cache.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def models_list(as_json: bool) -> None:
     """Every model and sample, whether it is in the cache, and its licence."""
@@ -108,7 +108,7 @@ def models_list(as_json: bool) -> None:
     room.show_list(as_json=as_json)
 
 
-@models.command("pull")
+@models.command("pull", short_help="Fetch models into the cache.")
 @click.argument("names", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Everything in the list.")
 @click.option("--offline", is_flag=True, envvar="MPFLOW_OFFLINE", help="Never use the network.")
@@ -119,7 +119,7 @@ def models_pull(names: tuple[str, ...], everything: bool, offline: bool) -> None
     room.pull(names, everything=everything, offline=offline)
 
 
-@models.command("verify")
+@models.command("verify", short_help="Check the hashes of the cache.")
 @click.argument("names", nargs=-1)
 def models_verify(names: tuple[str, ...]) -> None:
     """Check the hashes of what is in the cache; exit status 2 if one is wrong."""
@@ -128,7 +128,7 @@ def models_verify(names: tuple[str, ...]) -> None:
     room.verify(names)
 
 
-@models.command("path")
+@models.command("path", short_help="Print where a model's file is.")
 @click.argument("name")
 @click.option("--offline", is_flag=True, envvar="MPFLOW_OFFLINE", help="Never use the network.")
 def models_path(name: str, offline: bool) -> None:
@@ -152,7 +152,7 @@ def presets_list() -> None:
         click.echo(line)
 
 
-@presets.command("show")
+@presets.command("show", short_help="A preset's values and their origins.")
 @click.argument("name", default="redact", envvar="MPFLOW_PRESET")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override any key.")
 @click.option("--config", type=FILE, envvar="MPFLOW_CONFIG", help="A YAML file with keys.")
@@ -183,7 +183,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     ctx.exit(show_checks(as_json=as_json))
 
 
-@cli.command()
+@cli.command(short_help="Remove what killed runs left behind.")
 def clean() -> None:
     """Remove what killed runs left: shared-memory segments, half-fetched models.
 
