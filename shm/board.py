@@ -17,6 +17,7 @@ from mpflow.shm.word import (
     EPOCH_SHIFT,
     FREE,
     HELD,
+    KEPT_MASK,
     MAX_EPOCH,
     OWNER_MASK,
     READY,
@@ -53,7 +54,7 @@ def alloc(cells: Cells, first: int, worker: int) -> Stores:
 def publish(cells: Cells, cell: int) -> Stores:
     """P1, P2: the source's frame goes to stage 1; P3 if the sink was rewound meanwhile."""
     word = cells[cell]
-    if _stale(cells, word):
+    if word >> EPOCH_SHIFT & MAX_EPOCH != cells[EPOCH]:
         return (("P3", cell, FREE),)
     return (("P1", PUB, (word >> SEQ_SHIFT) + 1), ("P2", cell, ready_next(word, 1)))
 
@@ -68,10 +69,11 @@ def end_of_stream(cells: Cells, total: int) -> Stores:
 def take(cells: Cells, seat: Seat, ready: list[int], limit: int = 1) -> Stores:
     """T1, at most ``limit`` times: some of the READY frames become HELD by a worker."""
     first, stage, worker, _ = seat
-    return [
-        ("T1", cells.index(word, first), held(HELD, stage, worker, word))
-        for word in choose(cells, seat, ready, limit)
-    ]
+    owner = HELD | stage << STAGE_SHIFT | worker << WORKER_SHIFT
+    stores: list[Store] = []
+    for word in choose(cells, seat, ready, limit):
+        stores.append(("T1", cells.index(word, first), owner | word & KEPT_MASK))
+    return stores
 
 
 def work(word: int, cell: int) -> Stores:
@@ -82,7 +84,7 @@ def work(word: int, cell: int) -> Stores:
 def give(cells: Cells, cell: int) -> Stores:
     """G2: a held frame goes to the next stage; G3 if the sink was rewound meanwhile."""
     word = cells[cell]
-    if _stale(cells, word):
+    if word >> EPOCH_SHIFT & MAX_EPOCH != cells[EPOCH]:
         return (("G3", cell, FREE),)
     return (("G2", cell, ready_next(word, (word >> STAGE_SHIFT & 0x1F) + 1)),)
 

@@ -1,9 +1,11 @@
-"""One worker's moves, made a store at a time under the lock, and the checks before them."""
+"""One worker's hand on the board: each move is read, planned and made in one go under the lock."""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 from mpflow.shm import board, steps
 from mpflow.shm.board import SOURCE, Store, Stores
@@ -27,77 +29,66 @@ from mpflow.shm.word import BANK_SHIFT, Word
 
 
 class Hand:
-    """What all operations of a ring share. ``read`` and ``make`` belong inside the lock."""
+    """What all operations of a ring share."""
 
     def __init__(self, segment: Segment, stage: int, worker: int, waking: Waking) -> None:
         self.segment = segment
         self.stage = stage
         self.worker = worker
+        self.thread = threading.get_ident()
         self.journal = Journal(segment, worker)
         self.retired = Retired(waking.wake_self)
         self._waking = waking
         self._first = segment.geometry.first_word
-        self._thread = threading.get_ident()
 
-    def read(self) -> list[int]:
-        """Read the whole board; under the lock, so all that was stored before is seen."""
-        cells: list[int] = self.segment.cells.tolist()
-        self._waking.ended = cells[END] != UNKNOWN
-        return cells
-
-    def make(self, stores: Stores) -> None:
-        """Make the stores in their order, each after its step."""
-        cells = self.segment.cells
-        for name, cell, value in stores:
-            steps.step(name)
-            cells[cell] = value
-
-    def lease(self, store: Store) -> Lease:
-        """Turn the A1 or T1 that was made into a lease."""
-        _, cell, word = store
-        return Lease(self.segment, self.stage, cell - self._first, cell, word)
-
-    def hand_over(
-        self, lease: Lease, token: bytes, move: Callable[[list[int], int], Stores]
+    def transact(
+        self, move: Callable[..., Stores], *arguments: object, lease: Lease | None = None
     ) -> Stores:
-        """G1, then one move under the lock: the token first, the word that points at it last."""
-        if len(token) > self.segment.geometry.token_bytes:
-            raise TokenTooLarge(
-                f"the token of frame {lease.seq} has {len(token)} bytes,"
-                f" {self.segment.geometry.token_bytes} fit",
-                stage=self.stage,
-                seq=lease.seq,
-                size=len(token),
-            )
-        self.end(lease)
-        self._write_token(lease, token)
-        with self.segment.lock:
-            cells = self.read()
-            self._check_word(lease, cells)
-            stores = move(cells, lease.cell)
-            self.make(stores)
+        """Under the lock: read the board, ask ``move`` for its stores, make them in order.
+
+        With a ``lease``, raises NotHolder if its word is not what the holder left there. All of
+        it is one function, because every call between waking up and giving on is felt.
+        """
+        lock = self.segment.lock
+        lock.acquire()
+        try:
+            cells = self.segment.cells
+            seen = cells.tolist()
+            self._waking.ended = seen[END] != UNKNOWN
+            if lease is not None and seen[lease.cell] != lease.word:
+                self._refuse_word(lease, seen)
+            stores = move(seen, *arguments)
+            for name, cell, value in stores:
+                if steps.hook is not None:
+                    steps.hook(name)
+                cells[cell] = value
+        finally:
+            lock.release()
         return stores
 
-    def end(self, lease: Lease) -> None:
-        """End a lease; with a view alive its slot stays held, and that is an error."""
+    def hand_over(self, lease: Lease, token: bytes, move: Callable[..., Stores]) -> Stores:
+        """G1, then one move: the token first, the word that points at it last."""
+        segment = self.segment
+        geometry = segment.geometry
+        size = len(token)
+        if size > geometry.token_bytes:
+            self._refuse_token(lease, size)
         watch = lease.end()
-        if watch is None:
-            return
-        self.retired.add(lease, watch)
-        raise ViewSurvives(
-            f"stage {self.stage} keeps an array of frame {lease.seq} after the frame was given on",
-            stage=self.stage,
-            seq=lease.seq,
-        )
+        if watch is not None:
+            self.keep(lease, watch)
+        place = 2 * lease.slot + (lease.word >> BANK_SHIFT & 1 ^ 1)
+        at = geometry.tokens_at + place * geometry.token_bytes
+        if steps.hook is not None:
+            steps.hook("G1")
+        # seen by the next holder once it has the lock: SYNC with Lease.token
+        segment.bytes[at : at + size] = token
+        segment.lengths[place] = size
+        return self.transact(move, lease.cell, lease=lease)
 
     def free(self, leases: Sequence[Lease]) -> None:
         """F1 for leases that have ended."""
-        with self.segment.lock:
-            cells = self.read()
-            for lease in leases:
-                self._check_word(lease, cells)
-                self.make(board.free(lease.cell))
         for lease in leases:
+            self.transact(_free, lease.cell, lease=lease)
             self.journal.clear(lease)
         if self.stage == self.segment.geometry.sink:
             self._waking.moved(SOURCE)
@@ -105,12 +96,30 @@ class Hand:
             # a later stage may wait for this very frame, or for the last one
             self._waking.all()
 
-    def check(self, *, stage: bool = True) -> None:
-        """Raise unless this is the ring's thread, and the operation is one of its stage."""
-        if threading.get_ident() != self._thread:
+    def keep(self, lease: Lease, watch: weakref.ref[Any]) -> NoReturn:
+        """A view survived its lease: the slot stays held until the view dies. An error."""
+        self.retired.add(lease, watch)
+        raise ViewSurvives(
+            f"stage {self.stage} keeps an array of frame {lease.seq} after the frame was given on",
+            stage=self.stage,
+            seq=lease.seq,
+        )
+
+    def lease(self, store: Store) -> Lease:
+        """Turn the A1 or T1 that was made into a lease."""
+        _, cell, word = store
+        return Lease(self.segment, self.stage, cell - self._first, cell, word)
+
+    def refuse(self) -> NoReturn:
+        """Say why an operation is not this caller's: another thread, or another stage."""
+        if threading.get_ident() != self.thread:
             raise WrongThread(f"the ring of stage {self.stage} belongs to another thread")
-        if not stage:
-            raise WrongStage(f"not an operation of stage {self.stage}", stage=self.stage)
+        raise WrongStage(f"not an operation of stage {self.stage}", stage=self.stage)
+
+    def check_thread(self) -> None:
+        """Raise WrongThread in any thread but the ring's."""
+        if threading.get_ident() != self.thread:
+            self.refuse()
 
     def check_lease(self, lease: Lease, ended: type[LeaseEnded] = DoubleRelease) -> None:
         """Raise ``ended`` if the lease has ended, ForeignLease if another ring made it."""
@@ -123,19 +132,23 @@ class Hand:
         if lease.segment is not self.segment or lease.stage != self.stage:
             raise ForeignLease(f"frame {lease.seq} was leased elsewhere", seq=lease.seq)
 
-    def _write_token(self, lease: Lease, token: bytes) -> None:
-        spare = lease.word >> BANK_SHIFT & 1 ^ 1
-        at = self.segment.geometry.token_at(lease.slot, spare)
-        steps.step("G1")
-        # seen by the next holder once it has the lock: SYNC with Lease.token
-        self.segment.bytes[at : at + len(token)] = token
-        self.segment.lengths[2 * lease.slot + spare] = len(token)
+    def _refuse_token(self, lease: Lease, size: int) -> NoReturn:
+        fits = self.segment.geometry.token_bytes
+        raise TokenTooLarge(
+            f"the token of frame {lease.seq} has {size} bytes, {fits} fit",
+            stage=self.stage,
+            seq=lease.seq,
+            size=size,
+        )
 
-    def _check_word(self, lease: Lease, cells: list[int]) -> None:
-        if cells[lease.cell] != lease.word:
-            raise NotHolder(
-                f"frame {lease.seq} was taken away from worker {self.worker}"
-                f" of stage {self.stage}: {Word.unpack(cells[lease.cell])}",
-                stage=self.stage,
-                seq=lease.seq,
-            )
+    def _refuse_word(self, lease: Lease, cells: list[int]) -> NoReturn:
+        raise NotHolder(
+            f"frame {lease.seq} was taken away from worker {self.worker}"
+            f" of stage {self.stage}: {Word.unpack(cells[lease.cell])}",
+            stage=self.stage,
+            seq=lease.seq,
+        )
+
+
+def _free(_cells: list[int], cell: int) -> Stores:
+    return board.free(cell)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -75,13 +75,14 @@ class Lease:
     @property
     def token(self) -> bytes:
         """A copy of the frame's token; empty for a slot that was just allocated."""
-        self._check()
+        if self.closed:
+            self._refuse()
+        segment = self.segment
         bank = self.word >> BANK_SHIFT & 1
         # the token was written before its writer's unlock and is read after this holder's lock
         # (SYNC with Ring.give and Ring.publish); nobody writes this bank while the slot is held
-        size = self.segment.lengths[2 * self.slot + bank]
-        at = self.segment.geometry.token_at(self.slot, bank)
-        return self.segment.bytes[at : at + size].tobytes()
+        at = segment.geometry.token_at(self.slot, bank)
+        return segment.bytes[at : at + segment.lengths[2 * self.slot + bank]].tobytes()
 
     def view(
         self,
@@ -97,12 +98,16 @@ class Lease:
         ``offset`` and ``strides`` are bytes from the slot's begin; the side area follows the
         picture. Raises ViewOutside if any element lies outside, LeaseEnded after the end.
         """
-        self._check()
+        if self.closed:
+            self._refuse()
+        if self._exporter is None:
+            at = self.segment.geometry.slot_at(self.slot)
+            self._exporter = self.segment.slot_type.from_buffer(self.segment.memory, at)
         try:
             if offset < 0:  # numpy does not look
                 raise ValueError("it begins before the slot")  # noqa: TRY301
             array: npt.NDArray[Any] = np.ndarray(
-                tuple(shape), dtype, memoryview(self._export()), offset, strides
+                tuple(shape), dtype, memoryview(self._exporter), offset, strides
             )
         except (ValueError, TypeError) as error:
             raise ViewOutside(
@@ -128,17 +133,9 @@ class Lease:
         del exporter
         return watch if watch() is not None else None
 
-    def _export(self) -> ctypes.Array[ctypes.c_ubyte]:
-        if self._exporter is None:
-            segment = self.segment
-            at = segment.geometry.slot_at(self.slot)
-            self._exporter = segment.slot_type.from_buffer(segment.memory, at)
-        return self._exporter
-
-    def _check(self) -> None:
-        if self.closed:
-            raise LeaseEnded(
-                f"the lease on frame {self.seq} of stage {self.stage} has ended",
-                stage=self.stage,
-                seq=self.seq,
-            )
+    def _refuse(self) -> NoReturn:
+        raise LeaseEnded(
+            f"the lease on frame {self.seq} of stage {self.stage} has ended",
+            stage=self.stage,
+            seq=self.seq,
+        )

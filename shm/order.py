@@ -57,7 +57,7 @@ def choose(cells: Sequence[int], seat: Seat, ready: list[int], limit: int) -> li
     """Choose at most ``limit`` of the READY words of a stage, best first."""
     order = seat.order
     if order is _WATERMARK and ready:
-        mark = _watermark(cells, seat.first, seat.stage)
+        mark = _watermark(cells, seat, max(ready))
         ready = [word for word in ready if word < mark]
     if not ready:
         return ready
@@ -66,22 +66,19 @@ def choose(cells: Sequence[int], seat: Seat, ready: list[int], limit: int) -> li
     return _up_to_a_suspect(sorted(ready, reverse=order is _NEWEST)[:limit])
 
 
-def _watermark(cells: Sequence[int], first: int, stage: int) -> int:
-    """Find the earliest word of this epoch that stands at an earlier stage.
+def _watermark(cells: Sequence[int], seat: Seat, latest: int) -> int:
+    """Find the earliest word of this epoch that stands at an earlier stage, before ``latest``.
 
     The sequence is the top of a word and no two words of an epoch share one, so comparing whole
     words compares sequences.
     """
-    below = stage << STAGE_SHIFT
+    mask, below = STAGE_MASK, seat.stage << STAGE_SHIFT
+    earlier = [word for word in cells[seat.first :] if 0 < word < latest and word & mask < below]
+    if not earlier:
+        return latest + 1
     epoch = cells[EPOCH]
-    return min(
-        (
-            word
-            for word in cells[first:]
-            if word and word & STAGE_MASK < below and word >> EPOCH_SHIFT & MAX_EPOCH == epoch
-        ),
-        default=1 << 64,
-    )
+    living = [word for word in earlier if word >> EPOCH_SHIFT & MAX_EPOCH == epoch]
+    return min(living, default=latest + 1)
 
 
 def _up_to_a_suspect(words: list[int]) -> list[int]:

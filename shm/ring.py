@@ -10,10 +10,11 @@ The moves themselves are in board.py; here each is made under the lock, one stor
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from threading import get_ident
 
-from mpflow.shm import board
+from mpflow.shm import board, steps
 from mpflow.shm.bell import Bell
-from mpflow.shm.board import SOURCE
+from mpflow.shm.board import SOURCE, Stores
 from mpflow.shm.errors import LeaseEnded, OneSlotOnly, UnknownWorker
 from mpflow.shm.hand import Hand
 from mpflow.shm.journal import Span
@@ -53,19 +54,20 @@ class Ring:
         self._hand = Hand(segment, stage, worker, self._waking)
         self._allocated: Lease | None = None
         self._starved = False
+        self._ready = 0
+        self._sink = geometry.sink
+        self._thread = self._hand.thread
         self._expected = segment.published
 
     def alloc(self) -> Lease | None:
         """Take a free slot for frame ``lease.seq``; None if there is none (wait on the bell)."""
-        self._hand.check(stage=self.stage == SOURCE)
+        if get_ident() != self._thread or self.stage != SOURCE:
+            self._hand.refuse()
         if self._allocated is not None and not self._allocated.closed:
             raise OneSlotOnly(f"the source still holds frame {self._allocated.seq}", stage=SOURCE)
         if self._starved and FREE not in self.segment.snapshot()[self._first :]:
             return None
-        with self.segment.lock:
-            cells = self._hand.read()
-            stores = board.alloc(cells, self._first, self.worker)
-            self._hand.make(stores)
+        stores = self._hand.transact(board.alloc, self._first, self.worker)
         self._starved = not stores
         if not stores:
             return None
@@ -77,7 +79,8 @@ class Ring:
 
         Then the slot was freed, and the source goes back to frame ``published``.
         """
-        self._hand.check(stage=self.stage == SOURCE)
+        if get_ident() != self._thread or self.stage != SOURCE:
+            self._hand.refuse()
         self._hand.check_lease(lease)
         stores = self._hand.hand_over(lease, token, board.publish)
         fresh = len(stores) > 1
@@ -91,53 +94,42 @@ class Ring:
 
         False if the sink was rewound meanwhile: the source goes back to frame ``published``.
         """
-        self._hand.check(stage=self.stage == SOURCE)
-        with self.segment.lock:
-            cells = self._hand.read()
-            stores = board.end_of_stream(cells, self._expected if total is None else total)
-            self._hand.make(stores)
+        if get_ident() != self._thread or self.stage != SOURCE:
+            self._hand.refuse()
+        frames = self._expected if total is None else total
+        stores = self._hand.transact(board.end_of_stream, frames)
         if stores:
             self._waking.all()
         return bool(stores)
 
     def take(self) -> Lease | None:
         """Take the next frame that the order allows; None if there is none."""
-        leases = self.take_batch(1)
-        return leases[0] if leases else None
+        stores = self._take(1)
+        return self._hand.lease(stores[0]) if stores else None
 
     def take_batch(self, limit: int) -> list[Lease]:
         """Take up to ``limit`` frames in one go; a suspect comes as a batch of its own."""
-        self._hand.check(stage=self.stage != SOURCE)
-        hand, first, stage = self._hand, self._first, self.stage
-        # after a bell there is work; else a look without the lock spares both sides a wait for it
-        if not self._waking.heard() and not waiting(self.segment.snapshot(), first, stage):
-            return []
-        with self.segment.lock:
-            cells = hand.read()
-            ready = waiting(cells, first, stage)
-            stores = board.take(cells, self._seat, ready, limit)
-            hand.make(stores)
-        if stores:
-            self._waking.took(len(ready) - len(stores))
-        return [hand.lease(store) for store in stores]
+        return [self._hand.lease(store) for store in self._take(limit)]
 
     def work(self, lease: Lease) -> None:
         """Mark a frame as being worked on: if this worker dies, the frame is a suspect."""
-        self._hand.check()
+        self._hand.check_thread()
         self._hand.check_lease(lease, LeaseEnded)
-        stores = board.work(lease.word, lease.cell)
-        self._hand.make(stores)
-        lease.word = stores[0][2]
+        ((name, cell, word),) = board.work(lease.word, lease.cell)
+        steps.step(name)
+        # the holder's own store, without the lock: nobody else writes a held word
+        self.segment.cells[cell] = lease.word = word
 
     def journal(self, lease: Lease, spans: Sequence[Span]) -> None:
         """Save the pixels under ``spans`` before they are changed."""
-        self._hand.check()
+        self._hand.check_thread()
         self._hand.check_lease(lease, LeaseEnded)
         self._hand.journal.save(lease, spans)
 
     def give(self, lease: Lease, token: bytes) -> bool:
         """Hand a frame to the next stage; False if it was made stale, and was freed."""
-        self._hand.check(stage=SOURCE < self.stage < self.segment.geometry.sink)
+        if get_ident() != self._thread or not SOURCE < self.stage < self._sink:
+            self._hand.refuse()
         self._hand.check_lease(lease)
         stores = self._hand.hand_over(lease, token, board.give)
         fresh = stores[0][0] == "G2"
@@ -147,14 +139,16 @@ class Ring:
 
     def free(self, lease: Lease) -> None:
         """Give the slot back: the sink's frame is done, or another stage drops its frame."""
-        self._hand.check()
+        self._hand.check_thread()
         self._hand.check_lease(lease)
-        self._hand.end(lease)
+        watch = lease.end()
+        if watch is not None:
+            self._hand.keep(lease, watch)
         self._hand.free([lease])
 
     def retire(self, lease: Lease) -> None:
         """End a lease whose arrays may live on; its slot is freed when the last of them dies."""
-        self._hand.check()
+        self._hand.check_thread()
         self._hand.check_lease(lease)
         watch = lease.end()
         if watch is None:
@@ -164,7 +158,7 @@ class Ring:
 
     def reap(self) -> int:
         """Free the retired slots whose arrays have died; return how many."""
-        self._hand.check()
+        self._hand.check_thread()
         leases = self._hand.retired.collect()
         if leases:
             self._hand.free(leases)
@@ -177,21 +171,24 @@ class Ring:
 
     def shed(self, seqs: Iterable[int]) -> list[int]:
         """Drop those of the frames that are READY; return which. For live runs only."""
-        self._hand.check()
-        with self.segment.lock:
-            cells = self._hand.read()
+        self._hand.check_thread()
+        dropped: list[int] = []
+
+        def move(cells: list[int]) -> Stores:
             stores = board.shed(cells, self._first, seqs)
-            self._hand.make(stores)
-        if stores:
+            dropped.extend(cells[cell] >> SEQ_SHIFT for _, cell, _ in stores)
+            return stores
+
+        if self._hand.transact(move):
             self._waking.all()
-        return sorted(cells[cell] >> SEQ_SHIFT for _, cell, _ in stores)
+        return sorted(dropped)
 
     def wait(self, timeout: float, also: Sequence[int] = ()) -> list[int]:
         """Wait up to ``timeout`` seconds for the own bell or one of ``also`` to be readable.
 
         Returns the readable descriptors. The bell is already cleared: look for frames now.
         """
-        self._hand.check()
+        self._hand.check_thread()
         return self._waking.wait(timeout, also)
 
     @property
@@ -220,3 +217,19 @@ class Ring:
     def depth(self, stage: int) -> int:
         """How many frames wait for a stage."""
         return self.segment.depth(stage)
+
+    def _take(self, limit: int) -> Stores:
+        if get_ident() != self._thread or self.stage == SOURCE:
+            self._hand.refuse()
+        # after a bell there is work; else a look without the lock spares both sides a wait for it
+        if not self._waking.heard() and not self.segment.depth(self.stage):
+            return ()
+        stores = self._hand.transact(self._choose, limit)
+        if stores:
+            self._waking.took(self._ready - len(stores))
+        return stores
+
+    def _choose(self, cells: list[int], limit: int) -> Stores:
+        ready = waiting(cells, self._first, self.stage)
+        self._ready = len(ready)
+        return board.take(cells, self._seat, ready, limit)

@@ -41,21 +41,23 @@ STEPS: dict[str, str] = {
 }
 
 
-def _nothing(name: str) -> None:
-    """Stand where a test may stand."""
+hook: Callable[[str], None] | None = None
+"""Called with a step's name right before its store; None, and then not called, in production."""
 
 
-step: Callable[[str], None] = _nothing
-"""Called as ``steps.step(name)`` right before the store of that name."""
+def step(name: str) -> None:
+    """Let the hook run, if there is one. The hot paths ask for the hook themselves."""
+    if hook is not None:
+        hook(name)
 
 
 @contextmanager
-def hooked(hook: Callable[[str], None]) -> Iterator[None]:
-    """Let ``hook`` run before each shared store of this process, for the length of a block."""
-    global step  # noqa: PLW0603 - the one replaceable hook of the room
-    before = step
-    step = hook
+def hooked(replacement: Callable[[str], None]) -> Iterator[None]:
+    """Let ``replacement`` run before each shared store of this process, for a block."""
+    global hook  # noqa: PLW0603 - the one replaceable hook of the room
+    before = hook
+    hook = replacement
     try:
         yield
     finally:
-        step = before
+        hook = before
