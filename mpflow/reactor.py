@@ -40,7 +40,7 @@ class Reactor:
                 key.data()
 
     def catch(self, *numbers: signal.Signals) -> None:
-        """Queue these signals from now on, blocked ones too; a wake-up pipe ends the wait at once."""
+        """Queue these signals from now on, blocked ones too; a wake-up pipe ends the wait."""
         read, write = os.pipe()
         os.set_blocking(read, False)
         os.set_blocking(write, False)

@@ -23,7 +23,6 @@ from mpflow.frame import Frame
 from mpflow.spec import Job, JobSpec, MediaInfo, SinkSummary, SourceSummary
 from mpflow.tokens import Token
 
-
 __all__ = ["Job", "Options", "Picture", "Sink", "Source", "Stage", "StageContext", "Work"]
 
 

@@ -79,20 +79,26 @@ def test_an_exception_of_the_caller_goes_through_and_leaves_nothing(
     class OurFault(Exception):
         """Raised in the caller's loop."""
 
-    with nothing_left(tmp_path), pytest.raises(OurFault):
-        with mpflow.Pipeline(mpflow.RunSpec(source, preset=preset)) as pipeline:
-            for _ in pipeline:
-                raise OurFault
+    with (
+        nothing_left(tmp_path),
+        pytest.raises(OurFault),
+        mpflow.Pipeline(mpflow.RunSpec(source, preset=preset)) as pipeline,
+    ):
+        for _ in pipeline:
+            raise OurFault
 
 
 def test_a_dead_stage_reaches_the_caller_as_its_error(source: str, tmp_path: Path) -> None:
     preset = write_preset(
         tmp_path, foreign("Numbers"), foreign("Tint", habit="kill", at=5), foreign("Tally")
     )
-    with nothing_left(tmp_path), pytest.raises(StageDied, match="tint"):
-        with mpflow.Pipeline(mpflow.RunSpec(source, preset=preset)) as pipeline:
-            for _ in pipeline:
-                pass
+    with (
+        nothing_left(tmp_path),
+        pytest.raises(StageDied, match="tint"),
+        mpflow.Pipeline(mpflow.RunSpec(source, preset=preset)) as pipeline,
+    ):
+        for _ in pipeline:
+            pass
 
 
 def test_run_gives_the_report_and_raises_what_the_command_line_says(

@@ -73,17 +73,21 @@ def worker_pids(pid: int, name: str) -> list[int]:
     return found
 
 
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
 @contextmanager
 def nothing_left(folder: Path, *, but: Sequence[str] = ()) -> Iterator[None]:
     """Check that no process, no shared memory, and no file in ``folder`` but these is left."""
-    segments = set(os.listdir(SHM))
-    files = set(os.listdir(folder))
+    segments = _names(SHM)
+    files = _names(folder)
     before = {process.pid for process in family(os.getpid())}
     seen: dict[int, psutil.Process] = {}
     yield
     seen = {p.pid: p for p in family(os.getpid()) if p.pid not in before}
     _, alive = psutil.wait_procs(list(seen.values()), timeout=GONE_S)
     assert not alive, f"still there: {alive}"
-    ours = {name for name in set(os.listdir(SHM)) - segments if name.startswith("mpflow-")}
+    ours = {name for name in _names(SHM) - segments if name.startswith("mpflow-")}
     assert not ours
-    assert set(os.listdir(folder)) - files <= set(but)
+    assert _names(folder) - files <= set(but)
