@@ -11,6 +11,7 @@ import click
 
 from mpflow import __version__
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
+from mpflow.console.title import hide_credentials_in_title
 from mpflow.errors import EXIT_INTERNAL, InternalError, MpflowError
 
 
@@ -196,6 +197,7 @@ def clean() -> None:
 
 def main() -> None:
     """The entry point of the ``mpflow`` command."""
+    hide_credentials_in_title()
     try:
         cli.main(prog_name="mpflow")
     except BrokenPipeError:
