@@ -13,10 +13,17 @@ Quantities, each measured by two processes, interleaved in one run, medians over
   faster-fifo, and a pyzmq PUSH/PULL pair over ipc with zero-copy send and receive. Wanted: the
   ring at least 5 times Queue and 2 times pyzmq.
 
+The two processes of every contender are pinned to two different cores (where there are two), as
+stages of a real pipeline run: unpinned, the scheduler sometimes lets both halves of a ping-pong
+share one core, and a ratio would compare two schedules instead of two mechanisms.
+
 Absolute numbers belong to one machine at one moment; only the ratios mean anything. Run:
 
     pip install '.[cpu,bench]'
     python bench/shm/bench_ring.py --out bench/results/shm.json
+
+On a machine that does other things, put ``chrt -f 1`` before it; the results say which scheduler
+and which load they were taken under.
 """
 
 from __future__ import annotations
@@ -42,6 +49,8 @@ FRAME = 1920 * 1080 * 3 // 2
 SLOTS = 8
 TOKEN = bytes(range(256)) * 2
 CONTEXT = mp.get_context("forkserver")
+ALL_CORES = os.sched_getaffinity(0)
+PARENT, CHILD = 0, 1
 
 
 class Passed:
@@ -54,6 +63,12 @@ class Passed:
     def ring(self, stage: int, worker: int, order: Order = Order.LOWEST) -> Ring:
         bells = [Bell(handle.fd) for handle in self.bells]
         return Ring(Segment.attach(self.segment.fd), bells, stage, worker, order)
+
+
+def pin(place: int) -> None:
+    """Keep this process on one of the cores it may use."""
+    cores = sorted(ALL_CORES)
+    os.sched_setaffinity(0, {cores[place % len(cores)]})
 
 
 def pictures() -> list[np.ndarray]:
@@ -88,6 +103,7 @@ def through_the_ring(frames: int) -> tuple[float, float]:
 
 
 def publish_all(passed: Passed, frames: int, told: Any) -> None:
+    pin(CHILD)
     ring = passed.ring(0, 0)
     sources = pictures()
     slots: list[int] = []
@@ -134,6 +150,7 @@ def hops(rounds: int) -> list[float]:
 
 
 def echo(passed: Passed, rounds: int) -> None:
+    pin(CHILD)
     ring = passed.ring(1, 1)
     for _ in range(rounds):
         while (lease := ring.take()) is None:
@@ -159,6 +176,7 @@ def ping_pong(rounds: int) -> list[float]:
 
 
 def answer(there: Handle, back: Handle, rounds: int) -> None:
+    pin(CHILD)
     for _ in range(rounds):
         os.eventfd_read(there.fd)
         os.eventfd_write(back.fd, 1)
@@ -180,6 +198,7 @@ def rate(frames: int, target: Callable[..., None], arguments: tuple, get: Callab
 
 
 def put_all(put: Callable[[np.ndarray], object], frames: int, told: Any) -> None:
+    pin(CHILD)
     sources = pictures()
     told.send("ready")
     told.recv()
@@ -275,12 +294,13 @@ def machine() -> dict[str, Any]:
     ]
     return {
         "cpu": models[0] if models else platform.processor(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": len(ALL_CORES),
         "kernel": platform.release(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "faster-fifo": installed("faster-fifo"),
         "pyzmq": installed("pyzmq"),
+        "scheduler": {0: "SCHED_OTHER", 1: "SCHED_FIFO"}.get(os.sched_getscheduler(0), "other"),
         "load_average": [round(load, 2) for load in os.getloadavg()],
     }
 
@@ -300,6 +320,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     asked = parser.parse_args()
     facts = machine()
+    CONTEXT.set_forkserver_preload(["mpflow.shm"])
+    CONTEXT.Process(target=pictures).start()  # the fork server starts before anything is pinned
+    pin(PARENT)
     found = measure(asked.repeats, asked.frames, asked.rounds)
     facts["load_average_after"] = [round(load, 2) for load in os.getloadavg()]
     text = json.dumps(
