@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from fcntl import LOCK_EX, LOCK_UN, flock
 from typing import Any, NoReturn
 
 from mpflow.shm import board, steps
@@ -14,6 +15,7 @@ from mpflow.shm.errors import (
     ForeignLease,
     LeaseEnded,
     NotHolder,
+    SegmentClosed,
     TokenTooLarge,
     ViewSurvives,
     WrongStage,
@@ -46,12 +48,17 @@ class Hand:
     ) -> Stores:
         """Under the lock: read the board, ask ``move`` for its stores, make them in order.
 
-        With a ``lease``, raises NotHolder if its word is not what the holder left there. All of
-        it is one function, because every call between waking up and giving on is felt.
+        With a ``lease``, raises NotHolder if its word is not what the holder left there. It does
+        by itself what Lock.acquire and release do: every call on the way of a frame is felt.
         """
         lock = self.segment.lock
-        lock.acquire()
+        if lock.fd < 0:
+            raise SegmentClosed("the segment was closed, or belongs to the parent")
+        flock(lock.fd, LOCK_EX)
         try:
+            if steps.hook is not None:
+                steps.hook("L1")
+            lock.cell[0] = lock.pid
             cells = self.segment.cells
             seen = cells.tolist()
             self._waking.ended = seen[END] != UNKNOWN
@@ -62,8 +69,11 @@ class Hand:
                 if steps.hook is not None:
                     steps.hook(name)
                 cells[cell] = value
+            if steps.hook is not None:
+                steps.hook("L2")
+            lock.cell[0] = 0
         finally:
-            lock.release()
+            flock(lock.fd, LOCK_UN)
         return stores
 
     def hand_over(self, lease: Lease, token: bytes, move: Callable[..., Stores]) -> Stores:
@@ -73,9 +83,9 @@ class Hand:
         size = len(token)
         if size > geometry.token_bytes:
             self._refuse_token(lease, size)
-        watch = lease.end()
-        if watch is not None:
-            self.keep(lease, watch)
+        if lease.exporter is not None:
+            self.end(lease)
+        lease.closed = True
         place = 2 * lease.slot + (lease.word >> BANK_SHIFT & 1 ^ 1)
         at = geometry.tokens_at + place * geometry.token_bytes
         if steps.hook is not None:
@@ -84,6 +94,12 @@ class Hand:
         segment.bytes[at : at + size] = token
         segment.lengths[place] = size
         return self.transact(move, lease.cell, lease=lease)
+
+    def end(self, lease: Lease) -> None:
+        """End a lease that is given back; raises ViewSurvives if an array of it is alive."""
+        watch = lease.end()
+        if watch is not None:
+            self._keep(lease, watch)
 
     def free(self, leases: Sequence[Lease]) -> None:
         """F1 for leases that have ended."""
@@ -95,15 +111,6 @@ class Hand:
         else:
             # a later stage may wait for this very frame, or for the last one
             self._waking.all()
-
-    def keep(self, lease: Lease, watch: weakref.ref[Any]) -> NoReturn:
-        """A view survived its lease: the slot stays held until the view dies. An error."""
-        self.retired.add(lease, watch)
-        raise ViewSurvives(
-            f"stage {self.stage} keeps an array of frame {lease.seq} after the frame was given on",
-            stage=self.stage,
-            seq=lease.seq,
-        )
 
     def lease(self, store: Store) -> Lease:
         """Turn the A1 or T1 that was made into a lease."""
@@ -131,6 +138,15 @@ class Hand:
             )
         if lease.segment is not self.segment or lease.stage != self.stage:
             raise ForeignLease(f"frame {lease.seq} was leased elsewhere", seq=lease.seq)
+
+    def _keep(self, lease: Lease, watch: weakref.ref[Any]) -> NoReturn:
+        """The slot stays held until its last view dies, and that is an error."""
+        self.retired.add(lease, watch)
+        raise ViewSurvives(
+            f"stage {self.stage} keeps an array of frame {lease.seq} after the frame was given on",
+            stage=self.stage,
+            seq=lease.seq,
+        )
 
     def _refuse_token(self, lease: Lease, size: int) -> NoReturn:
         fits = self.segment.geometry.token_bytes

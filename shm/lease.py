@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 class Lease:
     """One slot, held by one worker. Made by the ring; ended by publish, give, free or retire.
 
-    ``word`` is the slot's word as this holder left it, ``cell`` where it stands on the board.
+    ``word`` is the slot's word as this holder left it, ``cell`` where it stands on the board,
+    ``exporter`` what all views are made from, once there is one.
     """
 
-    __slots__ = ("_exporter", "cell", "closed", "segment", "slot", "stage", "word")
+    __slots__ = ("cell", "closed", "exporter", "segment", "slot", "stage", "word")
 
     def __init__(self, segment: Segment, stage: int, slot: int, cell: int, word: int) -> None:
         self.segment = segment
-        self._exporter: ctypes.Array[ctypes.c_ubyte] | None = None
+        self.exporter: ctypes.Array[ctypes.c_ubyte] | None = None
         self.stage = stage
         self.slot = slot
         self.cell = cell
@@ -81,8 +82,9 @@ class Lease:
         bank = self.word >> BANK_SHIFT & 1
         # the token was written before its writer's unlock and is read after this holder's lock
         # (SYNC with Ring.give and Ring.publish); nobody writes this bank while the slot is held
-        at = segment.geometry.token_at(self.slot, bank)
-        return segment.bytes[at : at + segment.lengths[2 * self.slot + bank]].tobytes()
+        place = 2 * self.slot + bank
+        at = segment.geometry.tokens_at + place * segment.geometry.token_bytes
+        return segment.bytes[at : at + segment.lengths[place]].tobytes()
 
     def view(
         self,
@@ -100,14 +102,14 @@ class Lease:
         """
         if self.closed:
             self._refuse()
-        if self._exporter is None:
+        if self.exporter is None:
             at = self.segment.geometry.slot_at(self.slot)
-            self._exporter = self.segment.slot_type.from_buffer(self.segment.memory, at)
+            self.exporter = self.segment.slot_type.from_buffer(self.segment.memory, at)
         try:
             if offset < 0:  # numpy does not look
                 raise ValueError("it begins before the slot")  # noqa: TRY301
             array: npt.NDArray[Any] = np.ndarray(
-                tuple(shape), dtype, memoryview(self._exporter), offset, strides
+                tuple(shape), dtype, memoryview(self.exporter), offset, strides
             )
         except (ValueError, TypeError) as error:
             raise ViewOutside(
@@ -125,10 +127,10 @@ class Lease:
         Called by the ring, once. None means that no view survives.
         """
         self.closed = True
-        exporter = self._exporter
+        exporter = self.exporter
         if exporter is None:
             return None
-        self._exporter = None
+        self.exporter = None
         watch = weakref.ref(exporter)
         del exporter
         return watch if watch() is not None else None

@@ -24,34 +24,34 @@ _OVERSLEPT_S = 1.0
 
 
 class Lock:
-    """The lock of the segment behind ``fd``; ``cell`` is where the holder writes its id.
+    """The lock of the segment behind ``fd``; ``cell[0]`` is where the holder writes its id.
 
     Used as a block it waits without a limit, which only workers may do: whoever keeps the lock
     is killed by the supervisor, and the kernel frees it. The supervisor uses ``within``.
     """
 
     def __init__(self, fd: int, cell: memoryview) -> None:
-        self._fd = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
-        self._cell = cell
-        self._pid = os.getpid()
+        self.fd = os.open(f"/proc/self/fd/{fd}", os.O_RDWR | os.O_CLOEXEC)
+        self.cell = cell
+        self.pid = os.getpid()
         _LIVING.add(self)
 
     def acquire(self) -> None:
         """Wait for the lock and write this process's id beside it."""
         try:
-            flock(self._fd, LOCK_EX)
+            flock(self.fd, LOCK_EX)
         except ValueError:
             raise SegmentClosed("the segment was closed, or belongs to the parent") from None
         if steps.hook is not None:
             steps.hook("L1")
-        self._cell[0] = self._pid
+        self.cell[0] = self.pid
 
     def release(self) -> None:
         """Clear the id and let the lock go."""
         if steps.hook is not None:
             steps.hook("L2")
-        self._cell[0] = 0
-        flock(self._fd, LOCK_UN)
+        self.cell[0] = 0
+        flock(self.fd, LOCK_UN)
 
     def __enter__(self) -> None:
         """Wait for the lock, for a block."""
@@ -64,7 +64,7 @@ class Lock:
     @property
     def holder(self) -> int:
         """The id of the process that has the lock (a dead one may still stand here), or 0."""
-        return int(self._cell[0])
+        return int(self.cell[0])
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
@@ -86,7 +86,7 @@ class Lock:
             select.select([], [], [], pause / 1000)
             pause = min(pause * 2, _LONGEST_PAUSE_MS)
         steps.step("L1")
-        self._cell[0] = self._pid
+        self.cell[0] = self.pid
         try:
             yield
         finally:
@@ -94,14 +94,14 @@ class Lock:
 
     def close(self) -> None:
         """Give the descriptor back; the lock can be used no more."""
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
-        self._cell = memoryview(bytearray(8)).cast("Q")
+        if self.fd >= 0:
+            os.close(self.fd)
+        self.fd = -1
+        self.cell = memoryview(bytearray(8)).cast("Q")
 
     def _try(self) -> bool:
         try:
-            flock(self._fd, LOCK_EX | LOCK_NB)
+            flock(self.fd, LOCK_EX | LOCK_NB)
         except ValueError:
             raise SegmentClosed("the segment was closed, or belongs to the parent") from None
         except BlockingIOError:

@@ -81,11 +81,12 @@ class Ring:
         """
         if get_ident() != self._thread or self.stage != SOURCE:
             self._hand.refuse()
-        self._hand.check_lease(lease)
+        if lease.closed or lease.segment is not self.segment or lease.stage != SOURCE:
+            self._hand.check_lease(lease)
         stores = self._hand.hand_over(lease, token, board.publish)
         fresh = len(stores) > 1
         if fresh:
-            self._expected = lease.seq + 1
+            self._expected = stores[0][2]
         self._waking.moved(1 if fresh else SOURCE)
         return fresh
 
@@ -130,7 +131,8 @@ class Ring:
         """Hand a frame to the next stage; False if it was made stale, and was freed."""
         if get_ident() != self._thread or not SOURCE < self.stage < self._sink:
             self._hand.refuse()
-        self._hand.check_lease(lease)
+        if lease.closed or lease.segment is not self.segment or lease.stage != self.stage:
+            self._hand.check_lease(lease)
         stores = self._hand.hand_over(lease, token, board.give)
         fresh = stores[0][0] == "G2"
         self._hand.journal.clear(lease)
@@ -141,9 +143,7 @@ class Ring:
         """Give the slot back: the sink's frame is done, or another stage drops its frame."""
         self._hand.check_thread()
         self._hand.check_lease(lease)
-        watch = lease.end()
-        if watch is not None:
-            self._hand.keep(lease, watch)
+        self._hand.end(lease)
         self._hand.free([lease])
 
     def retire(self, lease: Lease) -> None:
@@ -222,11 +222,14 @@ class Ring:
         if get_ident() != self._thread or self.stage == SOURCE:
             self._hand.refuse()
         # after a bell there is work; else a look without the lock spares both sides a wait for it
-        if not self._waking.heard() and not self.segment.depth(self.stage):
+        waking = self._waking
+        if waking.heard:
+            waking.heard = False
+        elif not waiting(self.segment.snapshot(), self._first, self.stage):
             return ()
         stores = self._hand.transact(self._choose, limit)
-        if stores:
-            self._waking.took(self._ready - len(stores))
+        if stores and (waking.ended or self._ready > len(stores)):
+            waking.took(self._ready - len(stores))
         return stores
 
     def _choose(self, cells: list[int], limit: int) -> Stores:

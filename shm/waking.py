@@ -18,7 +18,11 @@ from mpflow.shm.bell import Bell
 
 
 class Waking:
-    """The bells of a ring, heard from ``stage``; ``ended`` says that the end is known."""
+    """The bells of a ring as ``stage`` hears and rings them.
+
+    ``ended`` says that the end is known, ``heard`` that the own bell rang since the last look;
+    the ring keeps both.
+    """
 
     def __init__(self, bells: Sequence[Bell], stage: int) -> None:
         self._bells = tuple(bells)
@@ -26,7 +30,7 @@ class Waking:
         self._fd = self._bell.fileno()
         self._polls: dict[tuple[int, ...], select.poll] = {}
         self._silenced = False
-        self._heard = False
+        self.heard = False
         self.ended = False
 
     def wait(self, timeout: float, also: Sequence[int]) -> list[int]:
@@ -36,13 +40,8 @@ class Waking:
         ready = [fd for fd, _ in poll.poll(timeout * 1000 if timeout > 0 else 0)]
         if self._fd in ready:
             self._bell.clear()
-            self._silenced = self._heard = True
+            self._silenced = self.heard = True
         return ready
-
-    def heard(self) -> bool:
-        """Whether the bell rang since the last call."""
-        heard, self._heard = self._heard, False
-        return heard
 
     def moved(self, stage: int) -> None:
         """A frame became READY for ``stage``; stage 0 stands for a free slot."""
