@@ -6,9 +6,10 @@ tags and display matrix. The rest of the file is not read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -27,6 +28,7 @@ from mpflow.spec import MediaInfo, Ratio, StreamInfo, VideoInfo
 # Video packets that may fail before the stream counts as one that cannot be decoded.
 _PATIENCE = 600
 _SECOND = 1_000_000
+_MOST_TAGS, _LONGEST_TAG = 64, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,15 @@ def _describe(
         streams=tuple(_stream_info(other) for other in container.streams),
         duration=duration / _SECOND if duration else _seconds(stream),
         size=0 if is_url(path) else Path(path).stat().st_size,
-        metadata=dict(container.metadata),
+        metadata=_abridged(container.metadata),
         chapters=len(container.chapters()),
     )
+
+
+def _abridged(metadata: Mapping[str, str]) -> dict[str, str]:
+    """Tags as a message can carry them: lyrics and descriptions may be as long as they like."""
+    first = islice(metadata.items(), _MOST_TAGS)
+    return {key[:_LONGEST_TAG]: value[:_LONGEST_TAG] for key, value in first}
 
 
 def _video_info(stream: VideoStream, picture: VideoFrame) -> VideoInfo:

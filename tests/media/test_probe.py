@@ -164,3 +164,16 @@ def test_password_of_a_url_is_not_shown() -> None:
     with pytest.raises(InputError) as caught:
         probe("http://user:secret@127.0.0.1:9/a.mp4")
     assert "secret" not in str(caught.value)
+
+
+def test_endless_tags_are_abridged_so_that_a_message_can_carry_them(tmp_path: Path) -> None:
+    path = tmp_path / "tags.mkv"
+    with av.open(str(path), "w") as container:
+        clip = clips.Clip()
+        stream = clips.add_video(container, clip)
+        for number in range(100):
+            container.metadata[f"NOTE{number}"] = "words " * 10_000
+        clips.fill_video(container, stream, clip)
+    metadata = probe(str(path)).metadata
+    assert 0 < len(metadata) <= 64
+    assert max(map(len, metadata.values())) == 256
