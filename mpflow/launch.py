@@ -17,16 +17,22 @@ from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
-from mpflow import worker
 from mpflow.channel import Channel
 from mpflow.errors import PeerLost, StageDied
 from mpflow.graph import Demand, WorkerPlan
 from mpflow.lifecycle import Machine, WorkerState, worker_machine
 from mpflow.shm import DeathPipe
 from mpflow.spec import PipelineSpec
+from mpflow.workerstart import WorkerStart
 
-PRELOADED = ("mpflow.worker", "numpy", "cv2", "av")
-"""What the fork server loads once for all workers."""
+PRELOADED = (
+    "mpflow.launch",
+    "mpflow.worker",
+    "mpflow.stages.decode",
+    "mpflow.stages.redact",
+    "mpflow.stages.encode",
+)
+"""What the fork server loads once for all workers: with these come numpy, cv2 and av."""
 
 REMEMBERED_LINES = 40
 
@@ -169,7 +175,7 @@ class Launcher:
         """Start one worker; it says ``ready`` on its channel, or ``failed``."""
         ours, theirs = Channel.pair()
         stderr_read, stderr_write = os.pipe()
-        start = worker.WorkerStart(
+        start = WorkerStart(
             plan,
             offline=self._spec.offline,
             threads=self._threads,
@@ -178,7 +184,7 @@ class Launcher:
             stderr=stderr_write,
             death=self._death.read_fd,
         )
-        process = self._context.Process(target=worker.main, args=(start,), name=plan.label)
+        process = self._context.Process(target=_enter, args=(start,), name=plan.label)
         process.start()
         theirs.close()
         os.close(stderr_write)
@@ -189,6 +195,15 @@ class Launcher:
     def close(self) -> None:
         """Let go of the death pipe: every worker that is left is killed by the kernel."""
         self._death.close()
+
+
+def _enter(start: WorkerStart) -> None:
+    """Where a worker starts. Its module is loaded there only: the supervisor does without the
+    libraries that work with pixels.
+    """
+    from mpflow.worker import main
+
+    main(start)
 
 
 def start_fork_server() -> None:

@@ -11,12 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from mpflow.errors import ContractError
 from mpflow.shm import Span
 from mpflow.tokens import Box
+
+if TYPE_CHECKING:
+    import numpy as np
 
 IntBox = tuple[int, int, int, int]
 
@@ -44,6 +46,8 @@ class PixelFormat:
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger]:
         """Type of a sample: uint8, or little-endian uint16."""
+        import numpy as np  # here: who only sizes a ring does without its weight
+
         return np.dtype("u1") if self.depth == 8 else np.dtype("<u2")
 
     @property

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mpflow.errors import ResourceError
-from mpflow.frame import PictureLayout
 from mpflow.graph import MIB, Demand, ring_slots
 from mpflow.machine import memory_available, shared_memory_free
+from mpflow.picture import PictureLayout
 from mpflow.shm import Geometry, NoSpace, Segment
 from mpflow.spec import PipelineSpec, VideoInfo
 

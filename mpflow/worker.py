@@ -17,7 +17,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from multiprocessing import reduction
 from typing import Any
 
 import msgspec
@@ -25,7 +24,7 @@ import msgspec
 from mpflow import errors
 from mpflow.channel import Channel, Message
 from mpflow.errors import PeerLost
-from mpflow.graph import Demand, WorkerPlan
+from mpflow.graph import Demand
 from mpflow.importer import AnyStage, build
 from mpflow.metrics import Meter
 from mpflow.orders import Orders
@@ -33,38 +32,10 @@ from mpflow.runner import Desk, SinkRunner, SourceRunner, StageRunner
 from mpflow.shm import Bell, Order, Ring, Segment, arm
 from mpflow.spec import JobSpec, MediaInfo
 from mpflow.stage import Job, Sink, Source, Stage, StageContext
+from mpflow.workerstart import WorkerStart
 
 PR_SET_NAME = 15
 """prctl(2): the name that ps -o comm and top show, 15 bytes."""
-
-
-class WorkerStart:
-    """What a new worker is told. Its descriptors survive the trip through the fork server."""
-
-    def __init__(  # noqa: PLR0913 - one value for each thing a worker must know
-        self,
-        plan: WorkerPlan,
-        *,
-        offline: bool,
-        threads: int,
-        log_level: str,
-        channel: int,
-        stderr: int,
-        death: int,
-    ) -> None:
-        self.plan = plan
-        self.offline = offline
-        self.threads = threads
-        self.log_level = log_level
-        self.descriptors = {"channel": channel, "stderr": stderr, "death": death}
-
-    def __getstate__(self) -> dict[str, Any]:
-        carried = {name: reduction.DupFd(fd) for name, fd in self.descriptors.items()}
-        return {**self.__dict__, "descriptors": carried}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        carried = {name: dup.detach() for name, dup in state["descriptors"].items()}
-        self.__dict__.update(state, descriptors=carried)
 
 
 def main(start: WorkerStart) -> None:

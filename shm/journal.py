@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpflow.shm import board, steps
 from mpflow.shm.errors import JournalBusy, JournalTooSmall, ViewOutside
 from mpflow.shm.layout import FIRST_KEY
 from mpflow.shm.lease import Lease
 from mpflow.shm.segment import Segment
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _HEAD = struct.Struct("<4Q")
 _MOST_SPANS = 0xFFFF
@@ -144,6 +144,8 @@ def _rows(
     segment: Segment, worker: int, slot: int, span: Span, at: int
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Views of a span's rows: where they are saved, and where they live."""
+    import numpy as np  # here: see Lease.view
+
     shape = (span.rows, span.row_bytes)
     saved_at = segment.geometry.journal_at(worker) + at + _HEAD.size
     pixels_at = segment.geometry.slot_at(slot) + span.offset

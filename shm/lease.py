@@ -12,9 +12,6 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-import numpy.typing as npt
-
 from mpflow.shm.errors import LeaseEnded, ViewOutside
 from mpflow.shm.word import (
     ALONE,
@@ -27,6 +24,8 @@ from mpflow.shm.word import (
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from mpflow.shm.segment import Segment
 
 
@@ -91,7 +90,7 @@ class Lease:
         offset: int,
         shape: Sequence[int],
         strides: Sequence[int] | None = None,
-        dtype: npt.DTypeLike = np.uint8,
+        dtype: npt.DTypeLike = "u1",
         *,
         writable: bool = False,
     ) -> npt.NDArray[Any]:
@@ -100,6 +99,8 @@ class Lease:
         ``offset`` and ``strides`` are bytes from the slot's begin; the side area follows the
         picture. Raises ViewOutside if any element lies outside, LeaseEnded after the end.
         """
+        import numpy as np  # here: who only watches the ring does without its weight
+
         if self.closed:
             self._refuse()
         if self.exporter is None:
