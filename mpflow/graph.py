@@ -55,6 +55,17 @@ def plan_workers(spec: PipelineSpec) -> tuple[WorkerPlan, ...]:
     return tuple(plans)
 
 
+def worker_threads(plan: WorkerPlan, cores: int) -> int:
+    """Threads one worker may use.
+
+    The codecs at both ends have threads of their own and may use every core. A stage between
+    them gets a quarter: all stages run at once, and a small network gains little from a second
+    thread (a fifth at 640x384) while it takes the core from the encoder.
+    """
+    at_an_end = plan.stage in (0, plan.stages - 1)
+    return cores if at_an_end else max(1, cores // 4)
+
+
 def minimum_slots(demands: Sequence[Demand]) -> int:
     """The fewest slots that cannot deadlock: all that is held back, plus one."""
     return sum(demand.holds for demand in demands) + 1

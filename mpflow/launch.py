@@ -19,7 +19,7 @@ from multiprocessing.process import BaseProcess
 
 from mpflow.channel import Channel
 from mpflow.errors import PeerLost, StageDied
-from mpflow.graph import Demand, WorkerPlan
+from mpflow.graph import Demand, WorkerPlan, worker_threads
 from mpflow.lifecycle import Machine, WorkerState, worker_machine
 from mpflow.shm import DeathPipe
 from mpflow.spec import PipelineSpec
@@ -165,9 +165,9 @@ class CallerHandle:
 class Launcher:
     """Starts workers, all of which die with this process."""
 
-    def __init__(self, spec: PipelineSpec, *, threads: int) -> None:
+    def __init__(self, spec: PipelineSpec, *, cores: int) -> None:
         self._spec = spec
-        self._threads = threads
+        self._cores = cores
         self._death = DeathPipe.create()
         self._context = _context_for(spec)
 
@@ -178,7 +178,7 @@ class Launcher:
         start = WorkerStart(
             plan,
             offline=self._spec.offline,
-            threads=self._threads,
+            threads=worker_threads(plan, self._cores),
             log_level=self._spec.log_level,
             channel=theirs.fileno(),
             stderr=stderr_write,

@@ -139,7 +139,7 @@ class Supervisor:
         except MpflowError as error:
             self._fatal = error
             return
-        self._launcher = Launcher(self._spec, threads=core_budget())
+        self._launcher = Launcher(self._spec, cores=core_budget())
         caller = self._caller if self._takes_frames else None
         self._pool = Pool(self._spec, self._launcher, self._reactor, self, caller)
         self._pool.start()

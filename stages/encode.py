@@ -8,7 +8,7 @@ import msgspec
 
 from mpflow.errors import InternalError
 from mpflow.frame import Frame
-from mpflow.media.encoder import Settings, held_pictures
+from mpflow.media.encoder import Settings, held_pictures, threads_for
 from mpflow.media.opening import Keep
 from mpflow.media.writer import MediaWriter
 from mpflow.spec import SinkSummary
@@ -75,7 +75,7 @@ class Encode(Sink[EncodeOptions]):
             crf=options.crf,
             preset=options.encoder_preset,
             options=options.encoder_options,
-            threads=options.threads or self.context.threads,
+            threads=options.threads or threads_for(options.codec, self.context.threads),
         )
 
     def _opened(self) -> MediaWriter:

@@ -9,6 +9,7 @@ from mpflow.graph import (
     minimum_slots,
     plan_workers,
     ring_slots,
+    worker_threads,
 )
 from mpflow.spec import PipelineSpec, StageSpec
 
@@ -29,6 +30,15 @@ def test_workers_are_numbered_through_the_pipeline() -> None:
         (2, 1, "b/1"),
         (3, 2, "c"),
     ]
+
+
+@pytest.mark.parametrize(("cores", "between"), [(1, 1), (2, 1), (4, 1), (8, 2), (32, 8)])
+def test_codecs_may_use_every_core_and_stages_between_them_a_quarter(
+    cores: int, between: int
+) -> None:
+    stages = tuple(StageSpec(name, "x:Y") for name in ("decode", "detect", "encode"))
+    plans = plan_workers(PipelineSpec("p", stages))
+    assert [worker_threads(plan, cores) for plan in plans] == [cores, between, cores]
 
 
 def slots(asked: int = 0, budget: int = 10_000) -> int:

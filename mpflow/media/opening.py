@@ -13,6 +13,7 @@ from typing import cast
 
 import av
 from av import Codec, VideoCodecContext
+from av.codec.context import ThreadType
 from av.container import OutputContainer
 from av.video.stream import VideoStream
 
@@ -144,6 +145,9 @@ class Opening:
         context.color_primaries = video.primaries
         context.color_trc = video.transfer
         context.colorspace = video.matrix
+        # As FFmpeg's own tools do. PyAV asks for slice threads only, with which x264 cuts every
+        # picture in slices: larger files, and threads that wait for each other at each picture.
+        context.thread_type = ThreadType.AUTO
         context.thread_count = self._settings.threads
 
     def _say_losses(self, container: OutputContainer, codec: Codec, look: Closeup) -> None:

@@ -13,6 +13,7 @@ import pytest
 from clips import Clip
 
 from mpflow.errors import ConfigError, OutputError
+from mpflow.media.encoder import threads_for
 from mpflow.media.probe import closeup, probe
 from mpflow.stage import StageContext
 from mpflow.stages.encode import Encode, EncodeOptions
@@ -257,6 +258,18 @@ def test_crf_changes_what_comes_out(tmp_path: Path) -> None:
     source = clips.make(tmp_path / "in.mp4")
     sizes = [clips.convert(source, tmp_path / f"{crf}.mp4", crf=crf).sink.size for crf in (10, 40)]
     assert sizes[0] > 1.3 * sizes[1]
+
+
+def test_x264_is_set_up_as_ffmpeg_would_set_it_up(tmp_path: Path) -> None:
+    source = clips.make(tmp_path / "in.mp4", Clip(pts=range(3)))
+    clips.convert(source, tmp_path / "out.mp4", threads=4)
+    written = (tmp_path / "out.mp4").read_bytes()
+    assert b"sliced_threads=0" in written
+
+
+@pytest.mark.parametrize(("codec", "threads"), [("libx264", 6), ("ffv1", 4)])
+def test_x264_gets_half_as_many_threads_again_as_cores(codec: str, threads: int) -> None:
+    assert threads_for(codec, 4) == threads
 
 
 def test_a_run_stopped_early_leaves_a_playable_partial_file(tmp_path: Path) -> None:
