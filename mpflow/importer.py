@@ -8,9 +8,22 @@ from typing import Any
 
 import msgspec
 
+from mpflow.describe import describe_field, describe_options, takes_text
 from mpflow.errors import ConfigError
 from mpflow.spec import StageSpec
 from mpflow.stage import Options, Sink, Source, Stage, StageContext
+
+__all__ = [
+    "SHORT_NAMES",
+    "AnyStage",
+    "AnyStageClass",
+    "build",
+    "describe_options",
+    "did_you_mean",
+    "read_options",
+    "stage_class",
+    "target_of",
+]
 
 AnyStage = Source[Any] | Stage[Any] | Sink[Any]
 AnyStageClass = type[Source[Any]] | type[Stage[Any]] | type[Sink[Any]]
@@ -44,7 +57,8 @@ def stage_class(target: str) -> AnyStageClass:
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"stage {target!r} cannot be imported: {error}",
-            cure="install its package into the same environment as mpflow",
+            cure="install its package beside mpflow, put it beside the preset file,"
+            " or name its folder in PYTHONPATH",
         ) from error
     except AttributeError as error:
         raise ConfigError(
@@ -69,13 +83,19 @@ def read_options(name: str, cls: AnyStageClass, values: dict[str, Any]) -> Optio
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown key {name}.{key}", cure=did_you_mean(key, known, name))
+    # 640 or true may be meant as text; as text they also reach the option's own check
+    texts = {
+        key: str(value)
+        for key, value in values.items()
+        if isinstance(value, (int, float)) and takes_text(cls.Options, key)
+    }
     try:
-        return msgspec.convert(values, cls.Options, strict=False)
+        return msgspec.convert({**values, **texts}, cls.Options, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         where, what = _where_and_what(str(error))
-        raise ConfigError(
-            f"{name}{where}: {what}", cure=f"`mpflow presets show` lists the options of {name}"
-        ) from error
+        takes = describe_field(cls.Options, where.strip("."))
+        cure = f"{name}{where} takes {takes}" if takes else f"see `mpflow presets keys {name}`"
+        raise ConfigError(f"{name}{where}: {what}", cure=cure) from error
 
 
 def build(spec: StageSpec, context: StageContext) -> AnyStage:

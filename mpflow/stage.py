@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -76,6 +76,12 @@ class _Base(ABC, Generic[O_co]):
 
     Options: ClassVar[type[Options]] = Options
 
+    needs: ClassVar[tuple[str, ...]] = ()
+    """What earlier stages must have put on the token, such as ``faces``."""
+
+    gives: ClassVar[tuple[str, ...]] = ()
+    """What this stage puts on the token."""
+
     def __init__(self, options: O_co, context: StageContext) -> None:
         self.options = options
         self.context = context
@@ -115,6 +121,9 @@ class Stage(_Base[O_co]):
     the next one. ``max_batch`` frames at most come in one call of ``process``; a smaller batch
     waits at most ``max_wait_ms`` for more.
     """
+
+    protects: ClassVar[bool] = False
+    """Whether the stage hides people: a preset that has it is private unless it says otherwise."""
 
     ordered: ClassVar[bool] = False
     changes_pixels: ClassVar[bool] = False
@@ -163,6 +172,9 @@ class Sink(_Base[O_co]):
     """
 
     suffix: ClassVar[str] = ""
+
+    private_options: ClassVar[Mapping[str, Any]] = {}
+    """What a private preset sets unless it says otherwise, so that nothing else leaves."""
 
     @property
     def holds(self) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
+import msgspec
 from av import VideoFrame
 
 from mpflow.frame import Frame
@@ -19,7 +20,7 @@ from mpflow.stage import Job, Options, Picture, Source
 class DecodeOptions(Options, frozen=True):
     """``threads`` of the decoder; 0 takes what the pipeline allows this worker."""
 
-    threads: int = 0
+    threads: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
 class Decode(Source[DecodeOptions]):

@@ -67,6 +67,7 @@ class Detect(Stage[DetectOptions]):
     """Writes the faces of each frame into its token."""
 
     Options = DetectOptions
+    gives = ("faces",)
 
     @property
     def max_batch(self) -> int:

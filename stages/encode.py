@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -29,7 +30,7 @@ class EncodeOptions(Options, frozen=True):
     crf: float | None = None
     encoder_preset: str | None = None
     encoder_options: dict[str, str] = msgspec.field(default_factory=dict)
-    threads: int = 0
+    threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     keep_streams: bool = True
     keep_metadata: bool = True
 
@@ -38,6 +39,7 @@ class Encode(Sink[EncodeOptions]):
     """Encodes from the ring without a copy; the file has its final name only when it is whole."""
 
     Options: ClassVar[type[Options]] = EncodeOptions
+    private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
     _writer: MediaWriter | None = None
 
     @property

@@ -41,6 +41,7 @@ class FacesJson(Sink[FacesJsonOptions]):
 
     Options: ClassVar[type[Options]] = FacesJsonOptions
     suffix: ClassVar[str] = ".jsonl"
+    needs = ("faces",)
     _file: OutputFile | None = None
     _stream: BufferedWriter | BinaryIO | None = None
     _frames = 0

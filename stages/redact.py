@@ -53,6 +53,8 @@ class Redact(Stage[RedactOptions]):
     """Covers the faces that a token names."""
 
     Options = RedactOptions
+    needs = ("faces",)
+    protects = True
     changes_pixels = True
 
     def open(self) -> None:

@@ -53,7 +53,15 @@ def test_one_entry_of_a_mapping_can_be_set() -> None:
         ("encod.crf=3", r"unknown key 'encod\.crf' from --set encod\.crf.*encode"),
         ("slotz=3", r"unknown key 'slotz'.*slots"),
         ("encode.crf=many", r"encode\.crf: Expected"),
-        ("slots=many", "slots"),
+        ("slots=many", "slots: Expected `int`, got `str`.*a whole number, at least 0"),
+        ("slots=-1", "slots.*at least 0"),
+        ("stall=0", "stall.*more than 0"),
+        ("log_level=loud", "log_level.*takes debug, error, info or warning"),
+        ("redact.method=mosiac", r"redact\.method takes blur, mosaic or solid"),
+        ("detect.score=7", r"detect\.score takes a number between 0 and 1"),
+        ("detect.size=640", "WIDTHxHEIGHT"),
+        ("method=mosaic", r"did you mean redact\.method"),
+        ("redact.colour=red", r"redact\.colour takes text like"),
         ("detect.workers=0", r"detect\.workers: 0 is not a number from 1 to 32"),
         ("encode.workers=2", r"encode\.workers must be 1"),
         ("detect.size=641x384", r"detect.*641x384"),
@@ -64,6 +72,12 @@ def test_a_wrong_key_or_value_is_named_with_its_cure(flag: str, words: str) -> N
         resolve("redact", environ={}, flags=[parse_set(flag)])
     assert caught.value.exit_status == 2
     assert caught.value.cure or "workers" in flag
+
+
+def test_text_that_yaml_takes_for_something_else_stays_text() -> None:
+    flags = [parse_set("redact.colour=#ff0000"), parse_set("encode.codec=264")]
+    values = resolve("redact", environ={}, flags=flags).values
+    assert (values["redact.colour"], values["encode.codec"]) == ("#ff0000", "264")
 
 
 def test_an_ambient_value_for_another_preset_is_no_error_but_a_typo_is() -> None:
@@ -108,8 +122,46 @@ def test_a_set_without_key_or_value_is_refused(text: str) -> None:
         parse_set(text)
 
 
-def test_a_privacy_preset_keeps_no_streams_or_metadata() -> None:
-    values = resolve("redact", environ={}).values
-    assert values["encode.keep_streams"] is False
-    assert values["encode.keep_metadata"] is False
-    assert resolve("passthrough", environ={}).values["encode.keep_streams"] is True
+PRIVATE = "stages: [{stage: decode}, {stage: detect}, {stage: redact}, {stage: encode}]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (PRIVATE, False),  # a stage that protects people makes a preset private
+        ("privacy: true\nstages: [{stage: decode}, {stage: encode}]\n", False),
+        ("privacy: false\n" + PRIVATE, True),
+        ("stages: [{stage: decode}, {stage: encode}]\n", True),
+    ],
+)
+def test_a_private_preset_lets_nothing_else_out(tmp_path: Path, text: str, kept: bool) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    resolved = resolve(str(path), environ={})
+    assert resolved.spec.privacy is not kept
+    assert resolved.values["encode.keep_streams"] is kept
+    assert resolved.values["encode.keep_metadata"] is kept
+    asked = resolve(str(path), environ={}, flags=[("encode.keep_metadata", True, "flag")])
+    assert asked.values["encode.keep_metadata"] is True
+
+
+def test_the_shipped_redact_preset_is_private_and_says_so() -> None:
+    resolved = resolve("redact", environ={})
+    assert resolved.values["encode.keep_streams"] is False
+    assert resolved.origins["encode.keep_metadata"] == "privacy of redact"
+
+
+def test_a_stage_without_what_it_needs_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "blind.yaml"
+    path.write_text("stages: [{stage: decode}, {stage: redact}, {stage: encode}]\n")
+    with pytest.raises(ConfigError, match=r"redact needs faces.*put detect before it"):
+        resolve(str(path), environ={})
+
+
+def test_a_stage_beside_its_preset_is_found(tmp_path: Path) -> None:
+    (tmp_path / "beside_the_preset.py").write_text(
+        "from mpflow.conformance import Nothing\n\n\nclass Mine(Nothing):\n    pass\n"
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text("stages: [{stage: decode}, {stage: 'beside_the_preset:Mine'}]\n")
+    assert resolve(str(path), environ={}).spec.stages[1].name == "mine"

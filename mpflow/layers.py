@@ -1,0 +1,164 @@
+"""Where values come from, and which wins.
+
+defaults  <  file  <  privacy  <  preset  <  environment (MPFLOW_STAGE__KEY)  <  flags
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from mpflow.errors import ConfigError
+from mpflow.importer import did_you_mean, stage_class, target_of
+from mpflow.presets import (
+    TOP_LEVEL,
+    General,
+    Preset,
+    StageEntry,
+    load_preset,
+    preset_names,
+)
+from mpflow.stage import Sink
+
+PLUMBING = {"CACHE", "PRESET", "CONFIG", "LOG_FILE"}
+"""Environment names after MPFLOW_ that are read elsewhere and are no keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One value from outside the preset. ``ambient`` ones (file, environment) may name a stage
+    that this preset does not have; a flag may not."""
+
+    key: str
+    value: Any
+    origin: str
+    ambient: bool = False
+
+
+def preset_values(preset: str, base: Preset) -> Iterable[Override]:
+    """What a preset says itself."""
+    origin = f"preset {preset}"
+    for entry in base.stages:
+        if entry.workers != StageEntry("").workers:
+            yield Override(f"{entry.key}.workers", entry.workers, origin)
+        for key, value in entry.options.items():
+            yield Override(f"{entry.key}.{key}", value, origin)
+    for key in TOP_LEVEL:
+        if getattr(base, key) != getattr(General(), key):
+            yield Override(key, getattr(base, key), origin)
+
+
+def privacy_values(preset: str, base: Preset) -> Iterable[Override]:
+    """What a private preset asks of its sink: that nothing leaves beside the redacted picture."""
+    entry = base.stages[-1] if base.stages else None
+    if entry is None or not is_private(base):
+        return
+    sink = stage_class(target_of(entry.stage))
+    if issubclass(sink, Sink):
+        for key, value in sink.private_options.items():
+            yield Override(f"{entry.key}.{key}", value, f"privacy of {preset}")
+
+
+def is_private(base: Preset) -> bool:
+    """Whether a preset is meant to protect people: as it says, else by what its stages do."""
+    if base.privacy is not None:
+        return base.privacy
+    classes = [stage_class(target_of(entry.stage)) for entry in base.stages]
+    return any(getattr(cls, "protects", False) for cls in classes)
+
+
+def file_values(path: Path | None) -> Iterable[Override]:
+    """What a configuration file says: ``stage: {key: value}`` and top-level keys."""
+    if path is None:
+        return
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"configuration file {str(path)!r} does not exist", cure="check the path"
+        ) from error
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} is not YAML: {error}", cure="correct the file") from error
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path} is not a mapping", cure="write `stage:` and its keys below it")
+    for key, value in data.items():
+        if isinstance(value, dict):
+            for inner, deep in value.items():
+                yield Override(f"{key}.{inner}", deep, f"file {path}", ambient=True)
+        else:
+            yield Override(str(key), value, f"file {path}", ambient=True)
+
+
+def environment_values(environ: Mapping[str, str]) -> Iterable[Override]:
+    """What the environment says: ``MPFLOW_DETECT__SIZE=640x384`` is ``detect.size``."""
+    for name in sorted(environ):
+        rest = name.removeprefix("MPFLOW_")
+        if rest == name or rest in PLUMBING or rest.startswith("TEST_"):
+            continue
+        key = ".".join(part.lower() for part in rest.split("__"))
+        yield Override(key, yaml_value(environ[name]), f"environment {name}", ambient=True)
+
+
+def merge(
+    layers: Iterable[Override], entries: Mapping[str, StageEntry]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Lay the layers over each other: the values, and where each came from.
+
+    Raises ConfigError for a key that is none, naming the nearest one.
+    """
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for override in layers:
+        stage, dot, rest = override.key.partition(".")
+        known = stage in entries if dot else override.key in TOP_LEVEL
+        if not known:
+            if override.ambient and dot and _is_other_stage(stage):
+                continue
+            raise ConfigError(
+                f"unknown key {override.key!r} from {override.origin}",
+                cure=_nearest(override.key, entries),
+            )
+        key, value = _nested(override, stage, rest, values)
+        values[key], origins[key] = value, override.origin
+    return values, origins
+
+
+def yaml_value(text: str) -> Any:
+    """A value as YAML reads it; what YAML takes for a comment (``#ff0000``) stays text."""
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+    return text if value is None and text.strip().startswith("#") else value
+
+
+def _nearest(key: str, entries: Mapping[str, StageEntry]) -> str:
+    """``method`` is nobody's key, but redact has one of that name."""
+    having = [
+        f"{name}.{key}"
+        for name, entry in entries.items()
+        if key in stage_class(target_of(entry.stage)).Options.__struct_fields__
+    ]
+    if having:
+        return f"did you mean {', '.join(having)}?"
+    return did_you_mean(key.partition(".")[0], [*entries, *TOP_LEVEL])
+
+
+def _nested(
+    override: Override, stage: str, rest: str, values: Mapping[str, Any]
+) -> tuple[str, Any]:
+    """``encode.encoder_options.bframes=2`` sets one entry of a mapping; the others stay."""
+    option, deeper, entry = rest.partition(".")
+    if not deeper:
+        return override.key, override.value
+    key = f"{stage}.{option}"
+    return key, {**values.get(key, {}), entry: str(override.value)}
+
+
+def _is_other_stage(name: str) -> bool:
+    """Whether another preset could have this stage, so that an ambient value for it is no typo."""
+    return any(name == entry.key for p in preset_names() for entry in load_preset(p).stages)

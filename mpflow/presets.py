@@ -1,0 +1,111 @@
+"""Presets: which stages, in which order, with which options; by name, or a file by its path."""
+
+from __future__ import annotations
+
+import sys
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+
+from mpflow.errors import ConfigError
+from mpflow.importer import did_you_mean
+
+NotNegative = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class StageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One stage as a preset writes it."""
+
+    stage: str
+    name: str = ""
+    workers: int = 1
+    options: dict[str, Any] = {}
+
+    @property
+    def key(self) -> str:
+        """How its options are named: ``name``, else the short name or class in lower case."""
+        return self.name or self.stage.rpartition(":")[2].lower()
+
+
+class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keys that belong to no stage.
+
+    ``slots``: frames in the ring, 0 for as many as help; ``memory``: MiB they may take, 0 for a
+    share of what is free; ``offline``: never use the network; ``strict``: damaged frames make
+    the exit status 5; ``log_level``: least level that is kept; ``stall``: seconds without any
+    frame moving after which the run ends.
+    """
+
+    slots: NotNegative = 0
+    memory: NotNegative = 0
+    offline: bool = False
+    strict: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    stall: Positive = 60.0
+
+
+class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A preset file: strict, each stage with its own options.
+
+    ``privacy`` keeps what was not redacted out of the output. Unset, it is on when a stage
+    protects people (``Stage.protects``), so a preset of one's own is safe without knowing it.
+    """
+
+    stages: tuple[StageEntry, ...]
+    description: str = ""
+    privacy: bool | None = None
+
+
+TOP_LEVEL = General.__struct_fields__
+
+
+def preset_names() -> list[str]:
+    """Names of the presets that ship with mpflow."""
+    files = resources.files("mpflow.configs").joinpath("presets").iterdir()
+    return sorted(Path(file.name).stem for file in files if file.name.endswith(".yaml"))
+
+
+def load_preset(name: str) -> Preset:
+    """Read a shipped preset by name, or a YAML file by path; raises ConfigError.
+
+    A preset file's own folder is searched for the stages it names, after everything else.
+    """
+    if name.endswith((".yaml", ".yml")):
+        path = Path(name)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except FileNotFoundError as error:
+            raise ConfigError(
+                f"preset file {name!r} does not exist", cure="check the path"
+            ) from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"preset file {name!r} cannot be read: {error}") from error
+        folder = str(path.absolute().parent)
+        if folder not in sys.path:
+            sys.path.append(folder)
+        return read_preset(text, name)
+    if name not in preset_names():
+        raise ConfigError(f"unknown preset {name!r}", cure=did_you_mean(name, preset_names()))
+    file = resources.files("mpflow.configs").joinpath("presets", f"{name}.yaml")
+    return read_preset(file.read_text(encoding="utf-8"), f"preset {name}")
+
+
+def read_preset(text: str, origin: str) -> Preset:
+    """Read a preset's YAML; raises ConfigError that names ``origin`` and the key."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{origin} is not YAML: {error}", cure="correct the file") from error
+    try:
+        return msgspec.convert(data, Preset)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"{origin}: {error}",
+            cure="a preset has the keys "
+            + ", ".join(Preset.__struct_fields__)
+            + "; a stage has stage, name, workers and options",
+        ) from error
