@@ -17,10 +17,10 @@ from typing import cast
 import av
 from av import Packet, VideoFrame
 from av.codec.context import ThreadType
-from av.stream import Stream
 from av.video.stream import VideoStream
 
 from mpflow.errors import InputError
+from mpflow.media.length import Cut, Length
 from mpflow.media.pixels import Conform
 from mpflow.media.source import is_url, open_input, shown
 from mpflow.media.timeline import Continuity, Stamps, usual_step
@@ -28,8 +28,6 @@ from mpflow.spec import MediaInfo, SourceSummary
 
 # How often demuxing is taken up again after an error before the rest of the file is given up.
 _RESUMES = 100
-# How much earlier than promised a file may end before it counts as cut off.
-_SLACK_S = 1.0
 
 
 class VideoReader:
@@ -65,11 +63,11 @@ class VideoReader:
         rate = media.video.average_rate
         time_base = Fraction(*media.video.time_base)
         self._stamps = Stamps(usual_step(time_base, Fraction(*rate) if rate else None))
-        self._ends: dict[int, float] = {}
         self._broken_stretches = 0
         self._exhausted = False
         self._first_dts: int | None = None
-        self._start_s = (self._container.start_time or 0) / 1e6
+        self._length = Length(self._container, self._stream, media)
+        self._cut: Cut | None = None
 
     @property
     def damaged(self) -> int:
@@ -77,7 +75,7 @@ class VideoReader:
         seen = self.bad_packets + self.corrupt_frames
         if seen and self._exhausted and self._media.video.codec != "vp8":
             return max(seen, self.packets - self.frames)
-        return seen + self._broken_stretches
+        return seen + self._broken_stretches + self._cut_somewhere
 
     def __iter__(self) -> Iterator[VideoFrame]:
         self._say_conversion()
@@ -106,9 +104,8 @@ class VideoReader:
         video = self._media.video
         if video.frames is not None:
             return video.frames
-        if self._missing_seconds() > _SLACK_S and video.average_rate:
-            start = (video.start or 0) * Fraction(*video.time_base)
-            return round((self._promised() - float(start)) * float(Fraction(*video.average_rate)))
+        if self._cut is not None and self._cut.expected is not None:
+            return self._cut.expected
         return self.packets if self._exhausted and self.damaged else None
 
     def _packets(self) -> Iterator[Packet[VideoStream]]:
@@ -120,7 +117,7 @@ class VideoReader:
         for _ in range(_RESUMES):
             try:
                 for packet in self._container.demux():
-                    self._note_end(packet)
+                    self._length.note(packet)
                     if packet.size and packet.stream_index == self._stream.index:
                         self.packets += not packet.is_discard
                         yield from self._continuity.feed(cast("Packet[VideoStream]", packet))
@@ -170,43 +167,27 @@ class VideoReader:
             self._first_dts = picture.dts
         return picture.dts - self._first_dts
 
-    def _note_end(self, packet: Packet[Stream]) -> None:
-        stamp = packet.pts if packet.pts is not None else packet.dts
-        if stamp is not None and packet.size:
-            end = float((stamp + (packet.duration or 0)) * packet.time_base)
-            index = packet.stream_index
-            self._ends[index] = max(end, self._ends.get(index, end))
-
-    def _promised(self) -> float:
-        """When the file says it ends, in seconds on the clock of its time stamps."""
-        return (self._media.duration or 0.0) + self._start_s
-
-    def _missing_seconds(self) -> float:
-        """How much earlier than promised the last packet of any stream ended."""
-        if not self._exhausted or not self._ends or not self._media.duration:
-            return 0.0
-        return self._promised() - max(self._ends.values())
-
     def _look_back(self) -> None:
         """Say what only the end of the file tells: whether it was cut off."""
-        name, expected = shown(self._path), self.expected
-        short = expected is not None and self.frames < expected
-        if self._missing_seconds() > _SLACK_S or (short and not self.damaged):
+        name, known = shown(self._path), self._media.video.frames
+        self._cut = self._length.cut(self.frames)
+        expected = self.expected
+        is_short = expected is not None and self.frames < expected
+        if is_short and (self._cut is not None or not self.damaged):
             self._say(f"{name!r} ends early: {self.frames} of {expected} frames could be read")
-        elif self._ends_inside_a_packet():
-            self._say(f"{name!r} ends inside a packet: it was cut off, {self.frames} frames read")
-        if self.damaged:
+        elif self._cut is not None and known is None:
+            self._say(f"{name!r} was cut off, {self.frames} frames read")
+        if self.damaged > self._cut_somewhere:
             counts = f"{self.damaged} damaged packets or frames"
             self._say(f"{name!r} is damaged: {counts}, {self.frames} frames read")
         if self._continuity.jumps:
             self._say(f"{name!r} has time stamps that jump back; the parts were joined")
 
-    def _ends_inside_a_packet(self) -> bool:
-        """Whether a transport stream, whose packets are 188 bytes, has a part of one at its end."""
-        if self._media.container != "mpegts" or is_url(self._path):
-            return False
-        size = Path(self._path).stat().st_size
-        return all(size % unit for unit in (188, 192, 204))
+    @property
+    def _cut_somewhere(self) -> bool:
+        """Whether the file was cut off and nothing tells how many frames it had."""
+        unknown = self._media.video.frames is None
+        return self._cut is not None and self._cut.expected is None and unknown
 
     def _say_conversion(self) -> None:
         video = self._media.video
