@@ -28,9 +28,9 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     """The result as the user is told it.
 
     The partial file of a failed job is kept if it plays, else removed, and the error's cure says
-    which. ``strict`` makes skipped frames an error (Degraded) of a job that is done.
+    which. ``strict`` makes skipped and missing frames an error (Degraded) of a job that is done.
     """
-    if result.error is None and strict and result.report.damaged:
+    if result.error is None and strict and _is_degraded(result.report):
         return JobResult(result.report, _degraded(result.report))
     if result.error is None or not job.partial or job.output == STDOUT:
         return result
@@ -50,7 +50,21 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     return JobResult(report, _completed(result.error, kept, named=bool(frames)))
 
 
+def _is_degraded(report: Report) -> bool:
+    return bool(report.damaged) or _ends_early(report)
+
+
+def _ends_early(report: Report) -> bool:
+    return report.frames_expected is not None and report.frames_read < report.frames_expected
+
+
 def _degraded(report: Report) -> Degraded:
+    if _ends_early(report):
+        what = f"only {report.frames_read} of {report.frames_expected} frames of {report.input!r}"
+        return Degraded(
+            f"{what} could be read",
+            cure="the output has what could be read; leave out --strict to accept that",
+        )
     return Degraded(
         f"{report.damaged} damaged frames or packets of {report.input!r} were skipped",
         cure="the output is whole but for them; leave out --strict to accept that",
