@@ -10,6 +10,7 @@ import array
 import os
 import socket
 from collections.abc import Iterable, Sequence
+from errno import EBADF
 from types import TracebackType
 from typing import Any, Self
 
@@ -77,8 +78,12 @@ class Channel:
             )
         except BlockingIOError:
             return None
-        except ConnectionResetError as error:
+        except (ConnectionResetError, ValueError) as error:
             raise PeerLost("the other side is gone") from error
+        except OSError as error:
+            if error.errno != EBADF:
+                raise
+            raise PeerLost("this side was closed") from error
         if not data:
             raise PeerLost("the other side is gone")
         return msgpack.unpackb(data), _descriptors(ancillary)

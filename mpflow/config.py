@@ -29,7 +29,7 @@ from mpflow.layers import (
 )
 from mpflow.presets import TOP_LEVEL, General, StageEntry, load_preset, preset_names
 from mpflow.spec import PipelineSpec, StageSpec
-from mpflow.stage import Sink, Source, Stage
+from mpflow.stage import ANYTHING, Sink, Source, Stage
 
 __all__ = ["Resolved", "load_preset", "parse_set", "preset_names", "resolve"]
 
@@ -130,7 +130,8 @@ def _check_shape(preset: str, stages: Sequence[StageSpec]) -> None:
     given: set[str] = set()
     for stage, kind in zip(stages, kinds, strict=True):
         _check_place(preset, stage, kind, inner=stage not in (stages[0], stages[-1]))
-        if missing := set(kind.needs) - given:
+        missing = set() if ANYTHING in given else set(kind.needs) - given
+        if missing:
             raise ConfigError(
                 f"preset {preset!r}: {stage.name} needs {', '.join(sorted(missing))},"
                 " which no stage before it gives",

@@ -23,7 +23,7 @@ from mpflow.config import resolve
 from mpflow.errors import ContractError, MpflowError
 from mpflow.frame import Frame
 from mpflow.graph import Demand, minimum_slots
-from mpflow.importer import build, stage_class, target_of
+from mpflow.importer import AnyStageClass, build, stage_class, target_of
 from mpflow.pipeline import Pipeline
 from mpflow.session import Session
 from mpflow.spec import (
@@ -36,10 +36,20 @@ from mpflow.spec import (
     StageSpec,
     VideoInfo,
 )
-from mpflow.stage import Options, Picture, Sink, Source, Stage, StageContext
-from mpflow.tokens import Token
+from mpflow.stage import (
+    ANYTHING,
+    Options,
+    Picture,
+    Sink,
+    Source,
+    Stage,
+    StageContext,
+    Work,
+)
+from mpflow.tokens import Face, Token
 
 FRAMES = 24
+_POINTS = ((0.38, 0.38), (0.45, 0.38), (0.41, 0.42), (0.39, 0.46), (0.44, 0.46))
 ROUNDS = 2
 
 
@@ -79,6 +89,20 @@ class Pattern(Source[PatternOptions]):
     def end(self) -> SourceSummary:
         """How many were made."""
         return SourceSummary(self._given)
+
+
+class OneFace(Stage[Options]):
+    """Puts one face on every token, so that stages which need faces have something to do."""
+
+    gives = (ANYTHING,)
+
+    def process(self, batch: Sequence[Work]) -> Iterator[Token]:
+        """A face in the middle of the picture."""
+        for work in batch:
+            width, height = work.frame.width, work.frame.height
+            box = (width / 3, height / 3, width / 2, height / 2)
+            points = tuple((width * x, height * y) for x, y in _POINTS)
+            yield work.token.with_faces([Face(box, 0.9, points)])
 
 
 class Nothing(Sink[Options]):
@@ -124,7 +148,7 @@ def _check_giver(spec: StageSpec, folder: Path, source: str) -> None:
         "options": spec.options,
         "workers": workers,
     }
-    stages = [_ours(Pattern), entry] if is_stage else [entry]
+    stages = [_ours(Pattern), _ours(OneFace), entry] if is_stage else [entry]
     preset = _preset(folder, [*stages, _ours(Nothing)], workers, spec)
     with Pipeline(RunSpec(source, preset=preset)) as pipeline:
         for number in range(1, ROUNDS + 1):
@@ -141,7 +165,7 @@ def _check_giver(spec: StageSpec, folder: Path, source: str) -> None:
 
 def _check_sink(spec: StageSpec, folder: Path, source: str) -> None:
     entry = {"stage": spec.target, "name": "checked", "options": spec.options}
-    preset = _preset(folder, [_ours(Pattern), entry], 1, spec)
+    preset = _preset(folder, [_ours(Pattern), _ours(OneFace), entry], 1, spec)
     suffix = getattr(stage_class(spec.target), "suffix", "") or ".mp4"
     with Session() as session:
         session.open(resolve(preset).spec)
@@ -177,7 +201,7 @@ def _preset(folder: Path, stages: Sequence[dict[str, Any]], workers: int, spec: 
     return str(path)
 
 
-def _ours(cls: type[Source[Any]] | type[Sink[Any]]) -> dict[str, Any]:
+def _ours(cls: AnyStageClass) -> dict[str, Any]:
     # by its import name, also where this module runs as __main__
     return {"stage": f"mpflow.conformance:{cls.__name__}"}
 

@@ -21,6 +21,10 @@ EXIT_SIGINT = 130
 EXIT_SIGTERM = 143
 
 
+LONGEST_TRACEBACK = 16_000
+"""Characters of a traceback that travel; the end of it is what counts."""
+
+
 class MpflowError(Exception):
     """Base of all errors of mpflow: ``what`` happened and the ``cure``, if one is known."""
 
@@ -136,7 +140,7 @@ _CLASSES: dict[str, type[MpflowError]] = {
 
 def to_wire(error: BaseException) -> dict[str, Any]:
     """Turn any exception into plain data; one that is not an MpflowError becomes InternalError."""
-    text = "".join(traceback.format_exception(error))
+    text = "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
     if isinstance(error, MpflowError):
         return {
             "type": _wire_name(type(error)),

@@ -28,7 +28,7 @@ from mpflow.provision import make_ring
 from mpflow.shm import Bell, Segment
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, SinkSummary, SourceSummary
 
-DRAIN_S = 15.0
+DRAIN_S = 8.0
 """How long a stopped job may take to write what is in the ring."""
 
 CLOSE_S = 5.0
@@ -59,6 +59,7 @@ class JobRun:
     read: SourceSummary | None = None
     wrote: SinkSummary | None = None
     error: MpflowError | None = None
+    asked: MpflowError | None = None
     started: float = field(default_factory=time.monotonic)
     ended: float | None = None
     clock: JobClock = field(default_factory=JobClock)
@@ -144,6 +145,17 @@ class JobRun:
         else:
             self.abort(error)
 
+    def note_failure(self, handle: Handle, error: MpflowError, phase: str) -> None:
+        """A worker has reported an error; once the file is whole, that only spoils the worker."""
+        if phase != "run":
+            self.fail(error)
+        elif self.wrote is not None and self.wrote.complete and self.error is None:
+            self.broken = True
+            self.note_warnings([f"after the output was whole, {error.what}"])
+            self.note_idle(handle)
+        else:
+            self.abort(error)
+
     def forgive(self, seconds: float) -> None:
         """The supervisor itself was stopped for so long: deadlines move."""
         self.clock.forgive(seconds)
@@ -225,8 +237,15 @@ class JobRun:
         self._finish_when_idle()
 
     def stop(self, error: MpflowError) -> None:
-        """End early but in order: what is in the ring is written and the file closed."""
-        if self.error is not None or self.machine.is_in(JobState.DONE, JobState.CONCLUDING):
+        """End early but in order: what is in the ring is written and the file closed.
+
+        When the source has already read everything, the job may still be finished in that time.
+        """
+        if self.error is not None or self.asked is not None or self.machine.is_in(JobState.DONE):
+            return
+        if self.machine.is_in(JobState.CONCLUDING):
+            self.asked = error
+            self.clock.allow(DRAIN_S, now=time.monotonic())
             return
         if not self.machine.is_in(JobState.RUNNING):
             self.fail(error)
@@ -288,8 +307,9 @@ class JobRun:
 
     def _too_late(self) -> None:
         """A stop that drains too slowly still lets the sink close its file; then it is over."""
-        if self.machine.is_in(JobState.STOPPING) and self.error is not None:
-            self.abort(self.error)
+        why = self.error or self.asked
+        if why is not None and self.wrote is None and not self.broken:
+            self.abort(why)
         else:
             self.give_up()
 

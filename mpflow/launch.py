@@ -190,7 +190,16 @@ class Launcher:
         os.close(stderr_write)
         os.set_blocking(stderr_read, False)
         assert process.pid is not None
-        return WorkerHandle(plan, process, os.pidfd_open(process.pid), ours, stderr_read)
+        try:
+            pidfd = os.pidfd_open(process.pid)
+        except ProcessLookupError as error:
+            ours.close()
+            os.close(stderr_read)
+            raise StageDied(
+                f"stage {plan.label} (pid {process.pid}) ended as soon as it was started",
+                cure="is there memory left? see the system's log",
+            ) from error
+        return WorkerHandle(plan, process, pidfd, ours, stderr_read)
 
     def close(self) -> None:
         """Let go of the death pipe: every worker that is left is killed by the kernel."""

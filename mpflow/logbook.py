@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import logging.handlers
-import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mpflow.errors import OutputError
+from mpflow.report import Report
+from mpflow.urls import hide_credentials
 
 ROTATE_BYTES = 10 * 1024 * 1024
 ROTATE_FILES = 3
 REMEMBERED_TEXTS = 512
 
-_CREDENTIALS = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*://)[^/\s@]+@")
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
-
-
-def hide_credentials(text: str) -> str:
-    """Take the user's name and password out of every URL in a text (RFC 3986, userinfo)."""
-    return _CREDENTIALS.sub(r"\g<scheme>***@", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +64,15 @@ class Logbook:
         self._seen[key] = 0
         self._emit(LogRecord(time.time(), self._run, level, stage, worker, frame, clean))
 
+    def keep_outcome(self, report: Report, error: Mapping[str, Any] | None) -> None:
+        """Write how a job ended to the file; the caller hears it in its own way."""
+        if error is None:
+            text = f"job {report.job}: {report.frames_written} frames in {report.seconds:.2f} s"
+            self._keep("info", text)
+        else:
+            what = f"job {report.job} failed: {error['what']}"
+            self._keep("error", "\n".join(part for part in (what, error["traceback"]) if part))
+
     def flush(self) -> None:
         """Write how often each text came again, and forget the texts."""
         for (stage, text), repeats in self._seen.items():
@@ -81,8 +86,16 @@ class Logbook:
         if self._handler is not None:
             self._handler.close()
 
+    def _keep(self, level: str, text: str) -> None:
+        if LEVELS[level] >= self._level:
+            clean = hide_credentials(text)
+            self._write(LogRecord(time.time(), self._run, level, "supervisor", 0, -1, clean))
+
     def _emit(self, record: LogRecord) -> None:
         self._show(record)
+        self._write(record)
+
+    def _write(self, record: LogRecord) -> None:
         if self._handler is not None:
             line = json.dumps(asdict(record), ensure_ascii=False)
             self._handler.emit(logging.makeLogRecord({"msg": line, "levelno": 20}))

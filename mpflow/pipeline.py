@@ -23,10 +23,11 @@ import msgspec
 
 from mpflow.channel import Channel, Message
 from mpflow.config import resolve
-from mpflow.errors import ConfigError, InternalError, PeerLost
+from mpflow.errors import ConfigError, InternalError, OutputError, PeerLost
 from mpflow.frame import Frame
 from mpflow.graph import plan_workers
 from mpflow.jobs import plan_jobs, settle
+from mpflow.jobs.folders import folders_for
 from mpflow.metrics import Meter
 from mpflow.orders import Orders
 from mpflow.report import Report
@@ -47,10 +48,12 @@ def run(spec: RunSpec) -> Report:
     if not spec.output:
         raise ConfigError("run() needs an output", cure="set output=, or use mpflow.Pipeline")
     pipeline = _resolve(spec)
-    (job,) = plan_jobs([spec.input], spec.output, preset=spec.preset, overwrite=spec.overwrite)
-    with Session() as session:
-        session.open(pipeline, log_file=spec.log_file)
+    job = _plan(spec)
+    with folders_for(job), Session() as session:
+        session.open(pipeline, log_file=str(spec.log_file))
         result = settle(job, session.run(job), strict=pipeline.strict)
+    if session.interrupted:
+        raise KeyboardInterrupt from result.error
     if result.error is not None:
         raise result.error
     return result.report
@@ -68,8 +71,9 @@ class Pipeline:
             raise ConfigError("a Pipeline has no output", cure="leave output= out, or use run()")
         resolved = _resolve(spec)
         self._spec = msgspec.structs.replace(resolved, stages=(*resolved.stages[:-1], CALLER))
-        self._log_file = spec.log_file
-        self._job = JobSpec("job-1", str(Path(spec.input)))
+        self._log_file = str(spec.log_file)
+        self._job = JobSpec("job-1", os.fspath(spec.input))
+        self._left_early = False
         self._session: Session | None = None
         self.report: Report | None = None
 
@@ -92,6 +96,12 @@ class Pipeline:
         session = self._session
         if session is None:
             raise ConfigError("the pipeline is not open", cure="use `with Pipeline(spec) as p:`")
+        if self._left_early:
+            raise ConfigError(
+                "the last loop over this pipeline was left early, so its run is not over",
+                cure="open a new Pipeline",
+            )
+        self._left_early = True
         session.start(self._job)
         orders = _CallerOrders(session, self._job)
         message, descriptors = orders.wait_for_begin()
@@ -102,6 +112,7 @@ class Pipeline:
         try:
             yield from self._frames(session.channel, segment, bells, orders, media)
             self.report = orders.wait_for_report()
+            self._left_early = False
         finally:
             segment.close()
             for bell in bells:
@@ -122,7 +133,8 @@ class Pipeline:
         runner = SinkRunner(desk)
         yield from runner.frames()
         orders.raise_if_failed()
-        channel.send("finished", summary=msgspec.to_builtins(SinkSummary(runner.written)))
+        summary = runner.counted(SinkSummary(runner.written))
+        channel.send("finished", summary=msgspec.to_builtins(summary))
 
 
 class _CallerOrders(Orders):
@@ -188,6 +200,17 @@ class _CallerOrders(Orders):
             with suppress(PeerLost):
                 self._channel.send("idle")
         super()._note(message)
+
+
+def _plan(spec: RunSpec) -> JobSpec:
+    """The one job of a RunSpec."""
+    source, output = os.fspath(spec.input), os.fspath(spec.output)
+    if Path(source).is_dir():
+        raise ConfigError(f"{source!r} is a folder", cure="run its files one by one")
+    if Path(output).is_file() and not spec.overwrite:
+        raise OutputError(f"{output!r} exists already", cure="overwrite=True replaces it")
+    (job,) = plan_jobs([source], output, preset=spec.preset, overwrite=spec.overwrite)
+    return job
 
 
 def _resolve(spec: RunSpec) -> PipelineSpec:

@@ -40,7 +40,7 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     frame moving after which the run ends.
     """
 
-    slots: NotNegative = 0
+    slots: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 0
     memory: NotNegative = 0
     offline: bool = False
     strict: bool = False

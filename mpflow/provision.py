@@ -8,7 +8,7 @@ from mpflow.errors import ResourceError
 from mpflow.graph import MIB, Demand, ring_slots
 from mpflow.machine import memory_available, shared_memory_free
 from mpflow.picture import PictureLayout
-from mpflow.shm import Geometry, NoSpace, Segment
+from mpflow.shm import BadGeometry, Geometry, NoSpace, Segment
 from mpflow.spec import PipelineSpec, VideoInfo
 
 PAGE = 4096
@@ -35,7 +35,13 @@ def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -
             journal_bytes=journal,
         )
 
-    one, two = geometry(1).total_bytes, geometry(2).total_bytes
+    try:
+        one, two = geometry(1).total_bytes, geometry(2).total_bytes
+    except BadGeometry as error:
+        raise ResourceError(
+            f"pictures of {video.width}x{video.height} are too large for a ring: {error}",
+            cure="scale the video down first",
+        ) from error
     slots = ring_slots(
         demands,
         bytes_per_slot=two - one,

@@ -37,7 +37,8 @@ class Report(Value, frozen=True):
 
     ``damaged`` packets and frames were skipped by the decoder; ``frames_expected`` is what the
     container promised. ``partial`` names an unfinished output that was kept; ``playable`` says
-    whether a player can open it. ``slots`` is the size of the ring, ``leases_left`` how many of
+    whether a player can open it. ``faces`` counts every sighting of a face, ``frames_with_faces``
+    the frames that had one. ``slots`` is the size of the ring, ``leases_left`` how many of
     them were not free at the end: 0 after every complete job.
     """
 
@@ -54,6 +55,8 @@ class Report(Value, frozen=True):
     size: int = 0
     seconds: float = 0.0
     first_frame_seconds: float | None = None
+    faces: int = 0
+    frames_with_faces: int = 0
     slots: int = 0
     leases_left: int = 0
     stages: tuple[StageReport, ...] = ()

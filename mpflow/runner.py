@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from mpflow import wire
 from mpflow.batcher import BatchPolicy
 from mpflow.colour import Colour
@@ -42,6 +44,11 @@ class Desk:
     orders: Orders
     layout: PictureLayout
     colour: Colour
+
+    @property
+    def slots(self) -> int:
+        """How many frames the ring holds."""
+        return self.ring.segment.geometry.slots
 
     @classmethod
     def at(cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo) -> Desk:
@@ -147,9 +154,19 @@ class StageRunner:
                 self._work(batch)
                 desk.orders.read()
             elif self._held and desk.ring.upstream_empty():
-                self._give_all(self._stage.flush(), time.monotonic_ns())
+                self._flush()
             else:
                 desk.meter.waited_for_input(desk.wait())
+
+    def _flush(self) -> None:
+        """No frame will come any more: the stage must give on something of what it holds."""
+        before = len(self._held)
+        self._give_all(self._stage.flush(), time.monotonic_ns())
+        if len(self._held) == before:
+            raise ContractError(
+                f"stage {self._desk.name} holds {before} frames, and flush gave none of them",
+                cure="yield the token of every frame held back in flush",
+            )
 
     def _collect(self) -> list[Lease]:
         """Take what is ready, and wait for more as long as the batch's policy says."""
@@ -226,6 +243,8 @@ class SinkRunner:
         self._desk = desk
         self.written = 0
         """Frames taken so far; as they come in order, also the next sequence."""
+        self._faces = 0
+        self._frames_with_faces = 0
 
     def run(self, sink: Sink[Any]) -> SinkSummary:
         """Write until all frames are there (or the order comes to close), then finish."""
@@ -237,7 +256,7 @@ class SinkRunner:
         summary = sink.finish(complete=complete)
         desk.ring.reap()
         desk.meter.worked(time.monotonic_ns() - start)
-        return summary
+        return self.counted(summary)
 
     def frames(self) -> Iterator[tuple[Token, Frame]]:
         """Every frame in order, until there are no more or it is time to close.
@@ -249,13 +268,22 @@ class SinkRunner:
         for lease in self._leases():
             started = time.monotonic_ns()
             frame = desk.frame(lease)
+            token = wire.unpack(lease.token)
+            self._faces += len(token.faces)
+            self._frames_with_faces += bool(token.faces)
             try:
-                yield wire.unpack(lease.token), frame
+                yield token, frame
             finally:
                 frame.end()
             desk.ring.retire(lease)
             self.written = lease.seq + 1
             desk.meter.worked(time.monotonic_ns() - started, frames=1)
+
+    def counted(self, summary: SinkSummary) -> SinkSummary:
+        """The sink's summary with the faces that came by."""
+        return msgspec.structs.replace(
+            summary, faces=self._faces, frames_with_faces=self._frames_with_faces
+        )
 
     def _leases(self) -> Iterator[Lease]:
         desk = self._desk
@@ -267,6 +295,12 @@ class SinkRunner:
                 desk.orders.read()
             elif desk.orders.conclude is not None and desk.ring.end == self.written:
                 return
+            elif desk.ring.retired >= desk.slots:
+                raise ContractError(
+                    f"{desk.name} keeps pixels of {desk.ring.retired} frames,"
+                    " which is every slot of the ring",
+                    cure="copy what is kept longer than its frame: plane.copy()",
+                )
             else:
                 desk.meter.waited_for_input(desk.wait())
 

@@ -27,6 +27,7 @@ from mpflow.errors import InternalError, MpflowError, PeerLost
 from mpflow.reactor import STOP_SIGNALS
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec
+from mpflow.urls import hide_credentials
 
 LEAVE_S = 10.0
 """How long the supervisor may take to leave before it is killed."""
@@ -65,6 +66,7 @@ class Session:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self._signals = 0
+        self.interrupted = False
 
     def open(self, spec: PipelineSpec, *, takes_frames: bool = False, log_file: str = "") -> None:
         """Say what pipeline is wanted; its workers start at once."""
@@ -74,10 +76,14 @@ class Session:
             takes_frames=takes_frames,
             log_file=str(Path(log_file).absolute()) if log_file else "",
             run=uuid.uuid4().hex[:8],
+            path=_import_path().split(os.pathsep),
         )
 
     def run(self, job: JobSpec) -> JobResult:
-        """Run one job to its end, whatever that is; a dead supervisor is an end too."""
+        """Run one job to its end, whatever that is; a dead supervisor is an end too.
+
+        A KeyboardInterrupt ends the job in order; ``interrupted`` then says that there was one.
+        """
         try:
             self.start(job)
             while True:
@@ -89,9 +95,9 @@ class Session:
         except PeerLost:
             return self.lost(job)
         except KeyboardInterrupt:
+            self.interrupted = True
             self.stop(signal.SIGINT)
-            result = self._await_end(job)
-            raise KeyboardInterrupt(*(result.error.args if result.error else ())) from result.error
+            return self._await_end(job)
 
     def start(self, job: JobSpec) -> None:
         """Send one job; raises PeerLost when the supervisor is gone."""
@@ -107,8 +113,11 @@ class Session:
         return JobResult(report, None if error is None else errors.from_wire(error))
 
     def stop(self, number: int) -> None:
-        """Ask for an end in order; the second time for an end at once."""
+        """Ask for an end in order; the second time for an end at once; the third kills."""
         self._signals += 1
+        if self._signals > 2:
+            self._process.kill()
+            return
         with suppress(PeerLost):
             if self._signals == 1:
                 self.channel.send("stop", signal=int(number))
@@ -150,7 +159,8 @@ class Session:
             f"the supervisor (pid {self._process.pid}) ended {how}",
             cure="run again",
         )
-        return JobResult(Report(job.id, job.input, job.output, partial=job.partial), error)
+        report = Report(job.id, hide_credentials(job.input), job.output, partial=job.partial)
+        return JobResult(report, error)
 
     def __enter__(self) -> Self:
         return self

@@ -6,6 +6,7 @@ strict: an unknown key is an error that names the key.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -65,13 +66,13 @@ class RunSpec(Value, frozen=True):
     ``set`` holds overrides such as ``{"detect.size": "320x192"}``.
     """
 
-    input: str
-    output: str = ""
+    input: str | Path
+    output: str | Path = ""
     preset: str = "redact"
     set: dict[str, Any] = {}
     overwrite: bool = False
-    config: str = ""
-    log_file: str = ""
+    config: str | Path = ""
+    log_file: str | Path = ""
 
 
 class StreamInfo(Value, frozen=True):
@@ -143,7 +144,10 @@ class SourceSummary(Value, frozen=True):
 
 
 class SinkSummary(Value, frozen=True):
-    """What the sink wrote: frames, bytes, the file, whether it is whole, and its warnings."""
+    """What the sink wrote: frames, bytes, the file, whether it is whole, and its warnings.
+
+    ``faces`` counts every sighting on the frames that came, ``frames_with_faces`` those frames.
+    """
 
     frames: int
     path: str = ""
@@ -151,3 +155,5 @@ class SinkSummary(Value, frozen=True):
     complete: bool = True
     playable: bool = True
     warnings: tuple[str, ...] = ()
+    faces: int = 0
+    frames_with_faces: int = 0

@@ -23,7 +23,21 @@ from mpflow.frame import Frame
 from mpflow.spec import Job, JobSpec, MediaInfo, SinkSummary, SourceSummary
 from mpflow.tokens import Token
 
-__all__ = ["Job", "Options", "Picture", "Sink", "Source", "Stage", "StageContext", "Work"]
+__all__ = [
+    "ANYTHING",
+    "Job",
+    "Options",
+    "Picture",
+    "Sink",
+    "Source",
+    "Stage",
+    "StageContext",
+    "Work",
+]
+
+
+ANYTHING = "*"
+"""Given by a stage that stands for all others, as in a test."""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,7 +94,7 @@ class _Base(ABC, Generic[O_co]):
     """What earlier stages must have put on the token, such as ``faces``."""
 
     gives: ClassVar[tuple[str, ...]] = ()
-    """What this stage puts on the token."""
+    """What this stage puts on the token; ``ANYTHING`` stands for all there is."""
 
     def __init__(self, options: O_co, context: StageContext) -> None:
         self.options = options

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from mpflow.jobrun import JobRun
 from mpflow.launch import CallerHandle, WorkerHandle
-from mpflow.logbook import hide_credentials
 from mpflow.metrics import Progress
 from mpflow.report import Report, StageReport
 from mpflow.shm import State, WorkerStats
+from mpflow.urls import hide_credentials
 
 
 def report_of(run: JobRun, progress: Progress) -> Report:
@@ -30,6 +30,8 @@ def report_of(run: JobRun, progress: Progress) -> Report:
         size=wrote.size if wrote else 0,
         seconds=(run.ended or run.started) - run.started,
         first_frame_seconds=_since(run.started, progress.first_frame),
+        faces=wrote.faces if wrote else 0,
+        frames_with_faces=wrote.frames_with_faces if wrote else 0,
         slots=run.segment.geometry.slots if run.segment else 0,
         leases_left=_leases_left(run),
         stages=_stages(run.workers, progress.counts),

@@ -13,7 +13,9 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,20 @@ import msgspec
 
 from mpflow import errors
 from mpflow.channel import Channel, Message
-from mpflow.errors import InternalError, Interrupted, MpflowError, PeerLost, Terminated
+from mpflow.errors import (
+    EXIT_INTERNAL,
+    InternalError,
+    Interrupted,
+    MpflowError,
+    PeerLost,
+    Refused,
+    Terminated,
+)
 from mpflow.graph import Demand
 from mpflow.jobrun import JobRun
 from mpflow.launch import Launcher, WorkerHandle, start_fork_server
 from mpflow.lifecycle import JobState, WorkerState
-from mpflow.logbook import Logbook, LogRecord, hide_credentials
+from mpflow.logbook import Logbook, LogRecord
 from mpflow.machine import core_budget
 from mpflow.metrics import Progress
 from mpflow.pool import Handle, Pool
@@ -34,6 +44,7 @@ from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec
 from mpflow.summary import report_of
+from mpflow.urls import hide_credentials, is_url
 
 TICK_S = 0.1
 
@@ -61,7 +72,17 @@ class Supervisor:
         self._last_tick = time.monotonic()
 
     def serve(self) -> None:
-        """Serve the caller until it says goodbye or is gone."""
+        """Serve the caller until it says goodbye or is gone.
+
+        A fault of the supervisor's own ends every job with an error; whoever waits is told.
+        """
+        try:
+            self._serve()
+        except Exception as error:
+            self._break_down(error)
+            raise
+
+    def _serve(self) -> None:
         self._reactor.watch(self._caller.fileno(), self._hear_caller)
         self._reactor.catch(*STOP_SIGNALS)
         start_fork_server()
@@ -139,10 +160,15 @@ class Supervisor:
         except MpflowError as error:
             self._fatal = error
             return
+        # a preset's own folder may have joined the caller's path since we were started
+        sys.path.extend(folder for folder in message["path"] if folder not in sys.path)
         self._launcher = Launcher(self._spec, cores=core_budget())
         caller = self._caller if self._takes_frames else None
         self._pool = Pool(self._spec, self._launcher, self._reactor, self, caller)
-        self._pool.start()
+        try:
+            self._pool.start()
+        except MpflowError as error:
+            self._fatal = error
 
     def _stop(self, number: int) -> None:
         """End the run in order, as Ctrl-C and SIGTERM ask for; further jobs do not start."""
@@ -175,12 +201,8 @@ class Supervisor:
             handle.reported = message["error"]
         if message["phase"] == "start":
             self._fatal = self._fatal or error
-        if self._run is None:
-            return
-        if message["phase"] == "run":
-            self._run.abort(error)
-        else:
-            self._run.fail(error)
+        if self._run is not None:
+            self._run.note_failure(handle, error, message["phase"])
 
     def _tick(self, now: float) -> None:
         gap = now - self._last_tick
@@ -192,6 +214,26 @@ class Supervisor:
             self._next_job()
         else:
             self._lead(self._run, now, gap if gap > OVERSLEPT_S else 0.0)
+        self._post()
+
+    def _break_down(self, fault: Exception) -> None:
+        """Tell the caller of a fault of our own and end the workers: nobody waits for ever."""
+        error = InternalError(
+            f"the supervisor failed: {type(fault).__name__}: {fault}",
+            cure="run again with --log-level debug and report what it shows",
+        )
+        error.remote_traceback = "".join(traceback.format_exception(fault))
+        if self._pool is not None:
+            with suppress(Exception):
+                self._pool.kill()
+        if self._run is not None:
+            self._queue.appendleft(self._run.job)
+        for job in self._queue:
+            self._refuse(job, error)
+        self._post()
+
+    def _post(self) -> None:
+        """Send what the caller must hear, as far as there is room for it."""
         while self._outbox and self._caller.offer(self._outbox[0][0], **self._outbox[0][1]):
             self._outbox.popleft()
 
@@ -203,10 +245,20 @@ class Supervisor:
             return
         if self._pool is None or self._spec is None:
             return
-        if not self._pool.whole:
-            self._pool.kill()
-            self._pool.start()
+        if self._spec.offline and is_url(self._queue[0].input):
+            job = self._queue.popleft()
+            cure = "leave out --offline, or download the file first"
+            self._refuse(job, Refused(f"{job.input!r} is on the network", cure=cure))
+            return
+        try:
+            if not self._pool.whole:
+                self._pool.kill()
+                self._pool.start()
+        except MpflowError as error:
+            self._fatal = error
+            return
         job = self._queue.popleft()
+        self._note("info", f"job {job.id}: {job.input}")
         self._progress = Progress(self._spec.stall)
         self._run = JobRun(self._spec, job, self._pool.workers, self._note)
         self._run.probe()
@@ -237,6 +289,7 @@ class Supervisor:
         run.release()
         self._run = None
         if self._logbook is not None:
+            self._logbook.keep_outcome(report, error)
             self._logbook.flush()
         if run.broken and self._pool is not None:
             self._pool.kill()
@@ -248,6 +301,9 @@ class Supervisor:
 
     def _say_done(self, report: Report, error: Message | None) -> None:
         """Queue a job's last message; it goes as soon as the caller has room for it."""
+        if error is not None:
+            texts = ("what", "cure", "traceback")
+            error = {**error, **{key: hide_credentials(error[key]) for key in texts}}
         self._outbox.append(("done", {"report": msgspec.to_builtins(report), "error": error}))
 
     def _dismiss(self) -> None:
@@ -260,8 +316,7 @@ class Supervisor:
             self._logbook.close()
         for job in self._queue:
             self._refuse(job, self._fatal or PeerLost("the supervisor is leaving"))
-        while self._outbox and self._caller.offer(self._outbox[0][0], **self._outbox[0][1]):
-            self._outbox.popleft()
+        self._post()
 
     def _note(self, level: str, text: str, handle: Handle | None = None, frame: int = -1) -> None:
         if self._logbook is not None and text:
@@ -278,7 +333,12 @@ def main(arguments: list[str]) -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _forget_main_module()
     channel = Channel.adopt(int(arguments[arguments.index("--channel") + 1]))
-    Supervisor(channel).serve()
+    try:
+        Supervisor(channel).serve()
+    except Exception:  # noqa: BLE001 - the last place; the caller has been told
+        traceback.print_exc()
+        # not by way of exit handlers: multiprocessing's would wait for workers that wait for us
+        os._exit(EXIT_INTERNAL)
 
 
 def _forget_main_module() -> None:

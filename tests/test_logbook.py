@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from mpflow.errors import OutputError
-from mpflow.logbook import Logbook, LogRecord, hide_credentials
+from mpflow.logbook import Logbook, LogRecord
+from mpflow.urls import hide_credentials
 
 
 @pytest.mark.parametrize(
@@ -14,6 +15,7 @@ from mpflow.logbook import Logbook, LogRecord, hide_credentials
     [
         ("open rtsp://bob:s3cret@cam/1 failed", "open rtsp://***@cam/1 failed"),
         ("rtmp://key@host/app and http://u:p@h/", "rtmp://***@host/app and http://***@h/"),
+        ("http://user:p@ss@host/x", "http://***@host/x"),
         ("plain a@b.c and http://host/a@b", "plain a@b.c and http://host/a@b"),
     ],
 )

@@ -15,7 +15,14 @@ import yaml
 from runs import foreign, nothing_left
 
 import mpflow
-from mpflow.errors import ConfigError, InputError, StageDied
+from mpflow.errors import (
+    ConfigError,
+    ContractError,
+    InputError,
+    OutputError,
+    Refused,
+    StageDied,
+)
 
 SUPPORT = str(Path(__file__).parent / "support")
 
@@ -71,6 +78,54 @@ def test_leaving_early_ends_the_run_and_leaves_nothing(
                 if token.seq == 3:
                     break
         assert pipeline.report is None
+
+
+def test_a_loop_left_early_cannot_be_begun_again(preset: str, source: str) -> None:
+    with mpflow.Pipeline(mpflow.RunSpec(source, preset=preset)) as pipeline:
+        for _ in pipeline:
+            break
+        with pytest.raises(ConfigError, match="left early"):
+            next(iter(pipeline))
+
+
+def test_a_pipeline_can_be_looped_over_again_when_it_was_looped_to_the_end(
+    preset: str, source: str
+) -> None:
+    with mpflow.Pipeline(mpflow.RunSpec(source, preset=preset)) as pipeline:
+        assert [sum(1 for _ in pipeline) for _ in range(2)] == [60, 60]
+
+
+def test_a_caller_that_keeps_every_plane_is_named(preset: str, source: str) -> None:
+    kept = []
+    spec = mpflow.RunSpec(source, preset=preset, set={"slots": 4})
+    with (
+        pytest.raises(ContractError, match="caller keeps pixels of 4 frames"),
+        mpflow.Pipeline(spec) as pipeline,
+    ):
+        for _, frame in pipeline:
+            kept.append(frame.planes[0])
+
+
+def test_paths_may_be_path_objects(preset: str, source: str, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    spec = mpflow.RunSpec(Path(source), output, preset=preset)
+    assert mpflow.run(spec).complete
+    with pytest.raises(OutputError, match="overwrite=True"):
+        mpflow.run(spec)
+    with pytest.raises(ConfigError, match="is a folder"):
+        mpflow.run(mpflow.RunSpec(tmp_path, tmp_path / "o.jsonl", preset=preset))
+
+
+def test_offline_refuses_a_url_and_hides_its_password(preset: str) -> None:
+    spec = mpflow.RunSpec("http://bob:p@ss@127.0.0.1:9/x.mp4", preset=preset, set={"offline": True})
+    with (
+        pytest.raises(Refused, match="on the network") as caught,
+        mpflow.Pipeline(spec) as pipeline,
+    ):
+        next(iter(pipeline))
+    assert caught.value.exit_status == 4
+    assert "***@127.0.0.1" in str(caught.value)
+    assert "bob" not in str(caught.value) and "ss@" not in str(caught.value)
 
 
 def test_an_exception_of_the_caller_goes_through_and_leaves_nothing(

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _ARG_START = 48
-_CREDENTIALS = re.compile(rb"(?<=://)[^/\s@\0]+(?=@)")
+_CREDENTIALS = re.compile(rb"(?<=://)[^/\s\0]+(?=@)")
 
 
 def hide_credentials_in_title() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mpflow.errors import ConfigError, InputError, MpflowError
+from mpflow.urls import is_url
 
 VIDEO_SUFFIXES = frozenset(
     {".3gp", ".asf", ".avi", ".f4v", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4"}
@@ -21,7 +22,6 @@ VIDEO_SUFFIXES = frozenset(
 )
 """What a folder is searched for. A file named by itself may end in anything."""
 
-_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -50,11 +50,6 @@ def discover(
         for item in _expand(text, recursive, passed_over):
             found.setdefault(item.path if is_url(item.path) else os.path.realpath(item.path), item)
     return list(found.values())
-
-
-def is_url(text: str) -> bool:
-    """Whether an input or output is reached by a protocol rather than a path."""
-    return bool(_URL.match(text))
 
 
 def natural(path: Path) -> list[tuple[int, str]]:

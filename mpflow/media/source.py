@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import stat
 from pathlib import Path
 
@@ -10,22 +9,15 @@ import av
 from av.container import InputContainer
 
 from mpflow.errors import InputError
-
-_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
-_LOGIN = re.compile(r"(?<=://)[^/@]*@")
+from mpflow.urls import hide_credentials, is_url
 
 # Demuxers that accept plain text and make a picture or a song sheet of it.
 _TEXT_FORMATS = frozenset({"tty", "lrc", "srt", "ass", "webvtt", "microdvd", "subviewer"})
 
 
-def is_url(path: str) -> bool:
-    """Whether the input is fetched by a protocol rather than read from a file."""
-    return bool(_URL.match(path))
-
-
 def shown(path: str) -> str:
     """The input's name as it may be shown: without the user name and password of a URL."""
-    return _LOGIN.sub("", path) if is_url(path) else path
+    return hide_credentials(path) if is_url(path) else path
 
 
 def ffmpeg_name(path: str) -> str:

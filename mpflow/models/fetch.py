@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from typing import IO
 
 from mpflow.errors import ModelError
 from mpflow.models.manifest import PackageSource, PathSource, Source, UrlSource
+from mpflow.urls import hide_credentials
 
 PIP_LIMIT = 900.0  # seconds for one download; pip's own time limits end a dead line earlier
 # An orphaned pip would go on writing where the next process sweeps. The kernel ends it with us
@@ -32,7 +32,6 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() == int(sys.argv.pop(1)):
     runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 
 class Archives:
@@ -82,7 +81,7 @@ def fetch(source: Source, target: Path, *, start: Path, archives: Archives) -> N
 
 def without_credentials(text: str) -> str:
     """``text`` with user names and passwords taken out of the addresses in it."""
-    return _CREDENTIALS.sub("", text)
+    return hide_credentials(text)
 
 
 def sha256_of(path: Path) -> str:

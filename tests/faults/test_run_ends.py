@@ -107,6 +107,69 @@ def test_a_source_that_ends_before_the_sink_has_begun_is_heard(tmp_path: Path) -
     assert result.report.frames_written == 3
 
 
+def test_a_fault_of_the_supervisor_itself_ends_the_run(tmp_path: Path) -> None:
+    with nothing_left(tmp_path, but=["preset.yaml"]):
+        result = run_once(pipeline_of(tmp_path, "Broken", "Tint", "Tally"), job_in(tmp_path))
+    assert result.error is not None and result.error.exit_status == 1
+    assert "the supervisor failed" in result.error.what
+    assert "ValidationError" in result.error.remote_traceback
+
+
+def test_pictures_larger_than_any_ring_are_refused_with_the_figures(tmp_path: Path) -> None:
+    result = run_once(pipeline_of(tmp_path, "Huge", "Tally"), job_in(tmp_path))
+    assert result.error is not None and result.error.exit_status == 6
+    assert "16777216x16777216" in result.error.what
+
+
+def test_a_third_signal_ends_even_a_supervisor_that_is_stopped(tmp_path: Path) -> None:
+    with nothing_left(tmp_path, but=["preset.yaml", "out.partial.jsonl"]):
+        session = Session()
+        session.open(pipeline_of(tmp_path, *PIPELINE))
+        os.kill(session.pid, signal.SIGSTOP)
+        for _ in range(3):
+            session.stop(signal.SIGINT)
+        result = session.run(job_in(tmp_path))
+        session.close()
+    assert result.error is not None and "SIGKILL" in result.error.what
+
+
+@pytest.mark.slow
+def test_stopping_a_slow_pipeline_still_closes_the_file(tmp_path: Path) -> None:
+    """The source has long read everything; what is in the ring would take far too long."""
+    job, sessions = job_in(tmp_path), []
+
+    def stop(message: dict) -> None:
+        if message["kind"] == "progress" and len(sessions) == 1:
+            sessions[0].stop(signal.SIGTERM)
+            sessions.append(None)
+
+    slow = (foreign("Numbers", frames=60), foreign("Tint", delay_ms=700), foreign("Tally"))
+    with Session(stop) as session:
+        sessions.append(session)
+        session.open(pipeline_of(tmp_path, *slow, slots=60))
+        result = session.run(job)
+    assert isinstance(result.error, Terminated)
+    written = Path(job.partial).read_text().splitlines()
+    assert 0 < len(written) == result.report.frames_written < 60
+
+
+def test_an_error_after_the_output_is_whole_is_a_warning(tmp_path: Path) -> None:
+    stages = ("Numbers", foreign("Tint", habit="no-end"), "Tally")
+    with Session() as session:
+        session.open(pipeline_of(tmp_path, *stages))
+        for name in ("a.jsonl", "b.jsonl"):
+            result = session.run(job_in(tmp_path, name))
+            assert result.error is None and result.report.complete
+            assert "cannot end" in result.report.warnings[0]
+
+
+def test_a_stage_that_never_flushes_is_named_at_once(tmp_path: Path) -> None:
+    spec = pipeline_of(tmp_path, "Numbers", foreign("Hoard", flushes=False), "Tally")
+    result = run_once(spec, job_in(tmp_path))
+    assert result.error is not None
+    assert "stage hoard holds 3 frames, and flush gave none" in result.error.what
+
+
 def test_an_input_that_never_answers_is_named(tmp_path: Path) -> None:
     with nothing_left(tmp_path, but=["preset.yaml"]):
         spec = pipeline_of(tmp_path, "Numbers", "Tally", stall=1.0)

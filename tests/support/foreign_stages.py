@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from mpflow.errors import InputError
@@ -69,12 +70,32 @@ def fill(frame: Frame, number: int) -> None:
         plane[...] = number % 256
 
 
+class Huge(Numbers):
+    """Says that its pictures are larger than any ring can hold."""
+
+    def probe(self, job: JobSpec) -> MediaInfo:
+        media = super().probe(job)
+        video = msgspec.structs.replace(media.video, width=1 << 24, height=1 << 24)
+        return msgspec.structs.replace(media, video=video)
+
+
+class Broken(Numbers):
+    """Answers a probe with what no supervisor expects: a fault of the supervisor's own follows."""
+
+    def probe(self, job: JobSpec) -> MediaInfo:
+        media = super().probe(job)
+        return msgspec.structs.replace(
+            media, video=msgspec.structs.replace(media.video, width="wide")
+        )
+
+
 class TintOptions(Options, frozen=True):
     """What is added to the picture, and a trap: at frame ``at`` do what ``habit`` says."""
 
     add: int = 100
     habit: str = ""
     at: int = -1
+    delay_ms: float = 0
     pid_file: str = ""
 
 
@@ -93,10 +114,15 @@ class Tint(Stage[TintOptions]):
 
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         for work in batch:
+            time.sleep(self.options.delay_ms / 1000)  # a stage that takes so long a frame
             if work.token.seq == self.options.at:
                 self._misbehave()
             self._tint(work.frame)
             yield work.token.with_field("foreign.tint", self.options.add)
+
+    def end(self) -> None:
+        if self.options.habit == "no-end":
+            raise RuntimeError("cannot end")
 
     def _tint(self, frame: Frame) -> None:
         (region,) = frame.edit([(0, 0, 16, 16)])
@@ -121,6 +147,7 @@ class HoardOptions(Options, frozen=True):
 
     keep: int = 3
     declare: int = 3
+    flushes: bool = True
 
 
 class Hoard(Stage[HoardOptions]):
@@ -143,7 +170,7 @@ class Hoard(Stage[HoardOptions]):
             yield self._kept.pop(0)
 
     def flush(self) -> Iterable[Token]:
-        while self._kept:
+        while self._kept and self.options.flushes:
             yield self._kept.pop(0)
 
 
