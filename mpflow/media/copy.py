@@ -26,7 +26,8 @@ from mpflow.media.facts import (
     first_packet,
     starts_late,
 )
-from mpflow.media.probe import is_attached
+from mpflow.media.headers import plain_header
+from mpflow.media.probe import codec_name, is_attached
 from mpflow.media.source import open_input
 from mpflow.media.tags import needs_metadata_keys
 from mpflow.media.text import TextTrack
@@ -204,6 +205,8 @@ class StreamCopy:
     def _add(self, output: OutputContainer, source: Stream, plan: Plan) -> None:
         if plan.how is How.COPY:
             out = output.add_stream_from_template(source, opaque=True)
+            if not self._keep_metadata and (header := plain_header(source, codec_name(source))):
+                out.codec_context.extradata = header
             self.has_cover |= source.type == "video" and is_attached(source)
             gaps = source.type == "subtitle" and output.format.name in ("mp4", "mov")
             self._tracks[source.index] = CopiedTrack(out, remade_gaps=gaps)
@@ -213,7 +216,8 @@ class StreamCopy:
             out = text.out
         elif plan.how is How.ATTACH:
             payload = first_packet(self._path, source.index)
-            name = source.metadata.get("filename") or f"cover.{plan.codec.split('/')[1]}"
+            name = source.metadata.get("filename") if self._keep_metadata else None
+            name = name or f"cover.{plan.codec.split('/')[1]}"
             out = output.add_attachment(name.replace("jpeg", "jpg"), plan.codec, payload)
             return
         else:

@@ -10,7 +10,8 @@ from av.container import InputContainer, OutputContainer
 from av.stream import Stream
 
 from mpflow.media.source import open_input
-from mpflow.media.tags import kept_tags, lost_tags
+from mpflow.media.tags import chapter_tags, kept_tags, private_tags
+from mpflow.media.tracks import is_file, plain_font
 
 # A track that starts this much later than the picture would keep the mp4 muxer waiting for it.
 _LATE_S = 5
@@ -19,10 +20,13 @@ _LATE_S = 5
 def copy_stream_facts(source: Stream, out: Stream, *, keep: bool) -> None:
     """Tags and disposition (default, forced, original ...) of a stream.
 
-    An attachment keeps its name and type whatever is asked: without them it cannot be written.
+    An attachment cannot be written without a name and a type: a plain one where none is kept.
     """
+    tags = kept_tags(source.metadata, keep=keep)
+    if source.type == "attachment" and not keep:
+        tags.update(plain_font(source.metadata, source.index))
     out.metadata.clear()
-    out.metadata.update(kept_tags(source.metadata, keep=keep or source.type == "attachment"))
+    out.metadata.update(tags)
     out.disposition = source.disposition
 
 
@@ -30,19 +34,27 @@ def copy_container_facts(
     source: InputContainer, output: OutputContainer, *, keep: bool, warn: Callable[[str], None]
 ) -> None:
     """Tags of the file, and its chapters; tags that are left out are named."""
-    tags = kept_tags(source.metadata, keep=keep)
-    output.metadata.update(tags)
-    lost = set(lost_tags(source.metadata, tags))
-    for stream in source.streams:
-        if stream.type != "attachment":
-            lost |= set(lost_tags(stream.metadata, kept_tags(stream.metadata, keep=keep)))
+    output.metadata.update(kept_tags(source.metadata, keep=keep))
+    lost = [] if keep else _private(source)
     chapters = source.chapters()
-    for chapter in chapters:
-        chapter["metadata"] = kept_tags(chapter["metadata"], keep=keep)
+    for number, chapter in enumerate(chapters, 1):
+        chapter["metadata"] = chapter_tags(chapter["metadata"], number, keep=keep)
     if chapters:
         output.set_chapters(chapters)
     if lost:
-        warn(f"tags left out: {', '.join(sorted(lost))}")
+        warn(f"tags left out: {', '.join(lost)}")
+
+
+def _private(source: InputContainer) -> list[str]:
+    """Names of all tags of a file, its streams and its chapters that would be left out."""
+    found = set(private_tags(source.metadata))
+    for stream in source.streams:
+        found.update(private_tags(stream.metadata, attached=is_file(stream)))
+    for number, chapter in enumerate(source.chapters(), 1):
+        tags = chapter["metadata"]
+        if tags != chapter_tags(tags, number, keep=False):
+            found.update(private_tags(tags))
+    return sorted(found)
 
 
 def first_packet(path: str, index: int) -> bytes:

@@ -2,9 +2,11 @@
 
     always dropped    what the muxer writes itself, or what describes the old coding
     with metadata     everything else
-    without           only what is on the allow-list: title and language
+    without           only the language, where it is one
 
-An allow-list, because cameras and editors name owner, device and place in ever new keys.
+An allow-list, because cameras and editors name owner, device and place in ever new keys. A title
+is not on it: it is free text, in which people are named, whether it is the file's, a track's or a
+chapter's. Chapters get numbers instead.
 """
 
 from __future__ import annotations
@@ -14,18 +16,25 @@ from collections.abc import Mapping
 
 Tags = Mapping[str, str]
 
-_SAFE = frozenset({"title", "language"})
+# A language as ISO 639 or BCP 47 has it: anything else in its place is free text.
+_LANGUAGE = re.compile(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$")
 
 # Written by the muxer, or true only of the old file.
 _STALE = re.compile(
-    r"^(major_brand|minor_version|compatible_brands|encoder|encoded_by|rotate|duration"
-    r"|vendor_id|location-eng|bps|number_of_(frames|bytes)|_statistics_.*|source_id)(-\w+)?$",
+    r"^(major_brand|minor_version|compatible_brands|rotate|duration|vendor_id|bps"
+    r"|number_of_(frames|bytes)|_statistics_.*|source_id)(-\w+)?$",
     re.IGNORECASE,
 )
+# Said twice by the demuxer: the same place, without its language, is a tag of its own.
+_REPEATED = re.compile(r"^(location-\w+)$", re.IGNORECASE)
+_ENCODER = re.compile(r"^encoder(-\w+)?$", re.IGNORECASE)
 # The track's name in mp4 and mov: a plain one is written anew.
 _HANDLER = "handler_name"
-# Tags that nobody misses when their track is not there.
-_TRIVIAL = frozenset({_HANDLER, "filename", "mimetype"})
+_HANDLERS = frozenset(
+    f"{kind}Handler" for kind in ("Video", "Sound", "Subtitle", "Data", "TimeCode", "")
+)
+# What an attached file's own track is about; it is named when it is left out.
+_ATTACHED = frozenset({"filename", "mimetype"})
 
 # Keys that mp4 and mov hold in their own boxes; any other needs the muxer's metadata keys.
 _MP4_KEYS = frozenset(
@@ -47,16 +56,27 @@ _MP4_KEYS = frozenset(
 def kept_tags(tags: Tags, *, keep: bool) -> dict[str, str]:
     """The tags of a file, stream or chapter that go into the output."""
     if keep:
-        return {key: value for key, value in tags.items() if not _is_stale(key, value)}
-    return {key: value for key, value in tags.items() if key.lower() in _SAFE}
+        return {key: value for key, value in tags.items() if not _is_rewritten(key, value)}
+    return {key: value for key, value in tags.items() if _is_language(key, value)}
 
 
-def lost_tags(tags: Tags, kept: Tags) -> list[str]:
-    """Names of the tags that were left out and that somebody put there."""
+def chapter_tags(tags: Tags, number: int, *, keep: bool) -> dict[str, str]:
+    """The tags of the chapter of that number, from 1: without its own it has a plain name."""
+    kept = kept_tags(tags, keep=keep)
+    return kept if keep else {**kept, "title": f"Chapter {number}"}
+
+
+def private_tags(tags: Tags, *, attached: bool = False) -> list[str]:
+    """Names of the tags that are left out where none are to be kept, but for the muxer's own.
+
+    ``attached`` says that they are those of an attached file, which is named itself.
+    """
     return sorted(
         key
-        for key in tags
-        if key not in kept and not _is_stale(key, tags[key]) and key.lower() not in _TRIVIAL
+        for key, value in tags.items()
+        if not _is_language(key, value)
+        and not _is_plain(key, value)
+        and not (attached and key.lower() in _ATTACHED)
     )
 
 
@@ -65,6 +85,26 @@ def needs_metadata_keys(tags: Tags) -> bool:
     return any(key.lower() not in _MP4_KEYS for key in tags)
 
 
-def _is_stale(key: str, value: str) -> bool:
-    plain_name = key.lower() == _HANDLER and value.endswith("Handler")
-    return plain_name or bool(_STALE.match(key))
+def _is_language(key: str, value: str) -> bool:
+    return key.lower() == "language" and bool(_LANGUAGE.match(value))
+
+
+def _is_rewritten(key: str, value: str) -> bool:
+    """Whether a tag is left to the muxer even where tags are kept."""
+    return bool(_is_plain(key, value) or _ENCODER.match(key) or _REPEATED.match(key))
+
+
+def _is_plain(key: str, value: str) -> bool:
+    """Whether a tag is the muxer's own, with nothing in it that a person wrote."""
+    if _ENCODER.match(key):
+        return value.startswith("Lav")
+    if key.lower() == _HANDLER:
+        return value.endswith("Handler") and value[:-7] in (
+            "",
+            "Video",
+            "Sound",
+            "Subtitle",
+            "Data",
+            "TimeCode",
+        )
+    return bool(_STALE.match(key))

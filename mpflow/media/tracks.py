@@ -5,8 +5,10 @@ container holds, or left out by name.
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 import av
 from av.container import InputContainer, OutputContainer
@@ -28,6 +30,7 @@ _TS_SUBTITLES = frozenset({"dvb_subtitle", "dvb_teletext"})
 # Attached files by codec name, for containers that keep cover art as an attachment.
 IMAGE_TYPES = {"png": "image/png", "mjpeg": "image/jpeg", "gif": "image/gif", "bmp": "image/bmp"}
 _STYLED = frozenset({"ass", "ssa"})
+_FONTS = {".ttf": "font/ttf", ".otf": "font/otf", ".ttc": "font/collection"}
 
 
 # Containers that hold cover art as a track marked as such.
@@ -96,10 +99,25 @@ def _is_private(stream: Stream, styled: bool) -> bool:
     return stream.type not in ("video", "audio", "subtitle")
 
 
+def is_file(stream: Stream) -> bool:
+    """Whether a stream is a file that was attached: its name and type are tags of its own."""
+    return stream.type == "attachment" or (stream.type == "video" and is_attached(stream))
+
+
+def plain_font(tags: Mapping[str, str], number: int) -> dict[str, str]:
+    """Name and type of an attached font, with nothing in them that a person wrote.
+
+    Players find a font by the name inside it.
+    """
+    suffix = Path(tags.get("filename", "").lower()).suffix
+    suffix = suffix if suffix in _FONTS else ".ttf"
+    return {"filename": f"font-{number}{suffix}", "mimetype": _FONTS[suffix]}
+
+
 def _is_font(stream: Stream) -> bool:
     name = stream.metadata.get("filename", "").lower()
     kind = stream.metadata.get("mimetype", "").lower()
-    return name.endswith((".ttf", ".otf", ".ttc")) or "font" in kind
+    return name.endswith(tuple(_FONTS)) or "font" in kind
 
 
 def _fit(stream: Stream, container: str) -> Plan:
