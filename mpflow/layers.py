@@ -138,6 +138,9 @@ def yaml_value(text: str) -> Any:
 
 def _nearest(key: str, entries: Mapping[str, StageEntry]) -> str:
     """``method`` is nobody's key, but redact has one of that name."""
+    if key in entries:
+        options = stage_class(target_of(entries[key].stage)).Options.__struct_fields__
+        return f"name one of its options: {', '.join(f'{key}.{name}' for name in options)}"
     having = [
         f"{name}.{key}"
         for name, entry in entries.items()

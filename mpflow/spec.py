@@ -60,6 +60,11 @@ class JobSpec(Value, frozen=True):
     overwrite: bool = False
 
 
+def partial_name(final: Path) -> Path:
+    """NAME.partial.EXT beside NAME.EXT: the ending stays, and with it the kind of file."""
+    return final.with_name(f"{final.stem}.partial{final.suffix}")
+
+
 class RunSpec(Value, frozen=True):
     """A run as a program asks for it: the Python door's counterpart of a command line.
 

@@ -284,6 +284,10 @@ class Supervisor:
 
     def _conclude(self, run: JobRun) -> None:
         """The outcome is known: report it and make room for the next job."""
+        if run.spec.privacy and run.error is None and run.wrote and not run.wrote.faces:
+            text = "no face was found in any frame: nothing was covered"
+            self._note("warning", text)
+            run.note_warnings([text])
         report = report_of(run, self._progress)
         error = None if run.error is None else errors.to_wire(run.error)
         run.release()

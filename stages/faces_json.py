@@ -78,7 +78,7 @@ class FacesJson(Sink[FacesJsonOptions]):
             if file is not None:
                 file.discard()
                 raise output_error(file.partial, error) from error
-            raise
+            raise self._explain(error) from error
         if file is None:
             if stream is not None and stream is not sys.stdout.buffer:
                 stream.close()

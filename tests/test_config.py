@@ -51,6 +51,7 @@ def test_one_entry_of_a_mapping_can_be_set() -> None:
     [
         ("encode.crff=3", r"unknown key encode\.crff.*did you mean encode\.crf"),
         ("encod.crf=3", r"unknown key 'encod\.crf' from --set encod\.crf.*encode"),
+        ("detect=3", r"unknown key 'detect'.*name one of its options: detect\.size"),
         ("slotz=3", r"unknown key 'slotz'.*slots"),
         ("encode.crf=many", r"encode\.crf: Expected"),
         ("slots=many", "slots: Expected `int`, got `str`.*a whole number from 0 to 4096"),

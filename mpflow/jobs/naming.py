@@ -43,11 +43,6 @@ def beside(found: Found, product: Product) -> Path:
     return source.with_name(f"{source.stem}.{product.word}{product.suffix_for(source)}")
 
 
-def partial_name(output: Path) -> Path:
-    """The name of an output that is still being made."""
-    return output.with_name(f"{output.stem}.partial{output.suffix}")
-
-
 def below(folder: Path, found: Sequence[Found], product: Product) -> list[Path]:
     """Outputs in a folder, one for each input, no two alike.
 

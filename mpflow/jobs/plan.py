@@ -19,8 +19,8 @@ from mpflow.config import load_preset
 from mpflow.errors import ConfigError, MpflowError, OutputError
 from mpflow.importer import stage_class, target_of
 from mpflow.jobs.discover import Found, discover
-from mpflow.jobs.naming import Product, below, beside, partial_name
-from mpflow.spec import JobSpec, Overwrite
+from mpflow.jobs.naming import Product, below, beside
+from mpflow.spec import JobSpec, Overwrite, partial_name
 from mpflow.urls import is_url
 
 STDOUT = "-"

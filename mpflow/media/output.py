@@ -8,14 +8,16 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import av
 
 from mpflow.errors import ConfigError, InternalError, MpflowError, OutputError, ResourceError
-from mpflow.spec import JobSpec
+from mpflow.spec import JobSpec, partial_name
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
@@ -38,16 +40,16 @@ class OutputFile:
         self._check()
         self._is_ours = not self.partial.exists()
         try:
-            self._lock = os.open(self.partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise output_error(self.partial, error) from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            while not self._lock_partial():
+                self.release()
+        except BlockingIOError as error:
             self.release()
             raise OutputError(
                 f"another run is writing {str(self.partial)!r}", cure="give another output name"
             ) from error
+        except OSError as error:
+            self.release()
+            raise output_error(self.partial, error) from error
 
     def commit(self) -> int:
         """Give the whole file its final name for good; returns its size in bytes."""
@@ -58,7 +60,8 @@ class OutputFile:
                 self.partial.replace(self.final)
             else:
                 rename_new(self.partial, self.final)
-            sync(self.final.parent)
+            with suppress(OSError):  # the file has its name; some folders cannot be synced
+                sync(self.final.parent)
         except FileExistsError as error:
             raise self._exists() from error
         except OSError as error:
@@ -84,6 +87,22 @@ class OutputFile:
             os.close(self._lock)
             self._lock = None
 
+    def _lock_partial(self) -> bool:
+        """Open and lock the partial file; False if its name went meanwhile, with another run.
+
+        Where the file system has no locks (some network disks), the run goes on without one.
+        """
+        self._lock = os.open(self.partial, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                raise
+        try:
+            return self.partial.samefile(f"/proc/self/fd/{self._lock}")
+        except FileNotFoundError:
+            return False
+
     def _check(self) -> None:
         name = str(self.final)
         if not self.final.name:
@@ -105,11 +124,6 @@ class OutputFile:
         return OutputError(
             f"the output {str(self.final)!r} exists already", cure="-y overwrites it"
         )
-
-
-def partial_name(final: Path) -> Path:
-    """NAME.partial.EXT beside NAME.EXT: the extension stays, and with it the kind of file."""
-    return final.with_name(f"{final.stem}.partial{final.suffix}")
 
 
 def output_error(path: Path, error: OSError) -> MpflowError:

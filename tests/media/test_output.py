@@ -16,9 +16,9 @@ from clips import Clip
 
 from mpflow.errors import EXIT_RESOURCES, ConfigError, OutputError, ResourceError
 from mpflow.media import output as output_module
-from mpflow.media.output import OutputFile, output_error, partial_name, rename_new
+from mpflow.media.output import OutputFile, output_error, rename_new
 from mpflow.media.salvage import playable
-from mpflow.spec import JobSpec
+from mpflow.spec import JobSpec, partial_name
 
 SUPPORT = str(Path(clips.__file__).parent)
 
