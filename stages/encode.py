@@ -23,7 +23,8 @@ class EncodeOptions(Options, frozen=True):
     ``crf`` and ``encoder_preset`` are the encoder's own scales; None takes a default fit for the
     codec (18 and veryfast for libx264). ``encoder_options`` go to the encoder as they are.
     ``keep_streams`` keeps pictures that were not worked on (cover art, further video tracks);
-    ``keep_metadata`` keeps tags, data tracks and attachments that may tell of people and places.
+    ``keep_metadata`` keeps tags (titles are some), data tracks and attachments, which may tell of
+    people and places; without it chapters are numbered.
     """
 
     codec: str = "libx264"

@@ -157,7 +157,7 @@ def choose_shape(
     failure: Exception | None = None
     for shape in dict.fromkeys((exact, padded, steady, both)):
         try:
-            _try_open(codec, options, shape, configure)
+            try_open(codec, options, shape, configure)
         except (av.FFmpegError, ValueError) as error:
             failure = failure or error
             continue
@@ -176,12 +176,13 @@ def _say_changes(codec: str, exact: Shape, shape: Shape, warn: Callable[[str], N
         warn(f"{codec} cannot keep the input's time stamps; frames come at a constant rate")
 
 
-def _try_open(
+def try_open(
     codec: Codec,
     options: Mapping[str, str],
     shape: Shape,
     configure: Callable[[VideoCodecContext, Shape], None],
 ) -> None:
+    """Open an encoder for nothing but to see that it opens; raises what FFmpeg says."""
     context = codec.create("video")
     configure(context, shape)
     context.options = dict(options)
@@ -198,7 +199,7 @@ def _blame(
     for key, value in options.items():
         rest = {name: text for name, text in options.items() if name != key}
         try:
-            _try_open(codec, rest, shape, configure)
+            try_open(codec, rest, shape, configure)
         except (av.FFmpegError, ValueError):
             continue
         return ConfigError(

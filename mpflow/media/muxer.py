@@ -27,6 +27,16 @@ _NO_VIDEO_FILE = frozenset({"image2", "gif", "null", "hls", "dash", "segment"})
 _INTERLEAVE_US = 500_000
 # The finest clock that the start of each track is rounded to in mp4 and mov.
 _FINEST_CLOCK = 1 << 30
+# Encoders to name where another does not fit, best first, and what they write.
+_ENCODERS = {
+    "libx264": "h264",
+    "libvpx-vp9": "vp9",
+    "mpeg4": "mpeg4",
+    "mpeg2video": "mpeg2video",
+    "libtheora": "theora",
+    "mjpeg": "mjpeg",
+    "ffv1": "ffv1",
+}
 _CURE = "end it in .mp4, .mkv, .mov or .webm"
 
 
@@ -74,6 +84,8 @@ def set_muxer_options(
         options["fflags"] = "+bitexact"
     if container.format.name in ("matroska", "webm"):
         options["avoid_negative_ts"] = "disabled"  # sound may start before 0: move nothing
+    if container.format.name == "avi":
+        options["avoid_negative_ts"] = "make_zero"  # it would fill the time before with frames
     if container.format.name in FRAGMENTED:
         flags = list(fragments.value)
         flags += ["use_metadata_tags"] if metadata_keys else []
@@ -83,6 +95,14 @@ def set_muxer_options(
             options["movflags"] = "".join(f"+{flag}" for flag in flags)
         options["movie_timescale"] = str(_clock(time_bases))
     container.container_options.update(options)
+
+
+def fitting_encoder(container: OutputContainer) -> str:
+    """An encoder whose pictures the container can hold; empty where there is none to name."""
+    for name, coding in _ENCODERS.items():
+        if coding in container.supported_codecs:
+            return name
+    return ""
 
 
 def _clock(bases: Sequence[Fraction]) -> int:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import cast
 
 import av
+import msgspec
 from av import Codec, VideoCodecContext
 from av.codec.context import ThreadType
 from av.container import OutputContainer
@@ -21,8 +22,15 @@ from mpflow.errors import ConfigError
 from mpflow.media import hdr
 from mpflow.media.copy import StreamCopy
 from mpflow.media.encoder import Settings, Shape, choose_shape, encoder_options
-from mpflow.media.muxer import FRAGMENTED, Fragments, open_muxer, set_muxer_options
+from mpflow.media.muxer import (
+    FRAGMENTED,
+    Fragments,
+    fitting_encoder,
+    open_muxer,
+    set_muxer_options,
+)
 from mpflow.media.output import OutputFile, explain_write
+from mpflow.media.parameters import check_crf, check_parameters
 from mpflow.media.pictures import PictureMaker
 from mpflow.media.probe import Closeup, closeup
 from mpflow.media.timeline import Stamps, usual_step
@@ -68,6 +76,7 @@ class Opening:
         video = self._media.video
         look = closeup(source, video.index)
         options = encoder_options(codec, self._settings, look.side_data)
+        check_crf(codec.name, options)
         container = open_muxer(file)
         copy = StreamCopy(
             source,
@@ -77,7 +86,9 @@ class Opening:
             warn=self._say,
         )
         try:
-            shape = choose_shape(codec, video, options, self._configure, self._say)
+            clocked = _counted(video) if container.format.name == "avi" else video
+            shape = choose_shape(codec, clocked, options, self._configure, self._say)
+            check_parameters(codec, options, shape, self._configure)
             stream = copy.add_to(
                 container, lambda: self._add_picture(container, codec, shape, options, look)
             )
@@ -114,9 +125,12 @@ class Opening:
                 VideoStream, container.add_stream(codec.name, rate=_rate(self._media.video))
             )
         except ValueError as error:
+            fitting = fitting_encoder(container)
             raise ConfigError(
                 f"{container.format.name} files cannot hold pictures coded by {codec.name}",
-                cure="choose another --codec, or end the output's name in .mkv",
+                cure=f"give --codec {fitting}, or end the output's name in .mkv"
+                if fitting
+                else "end the output's name in .mkv",
             ) from error
         context = stream.codec_context
         self._configure(context, shape)
@@ -169,6 +183,12 @@ def _fragments(container: OutputContainer, copy: StreamCopy) -> Fragments:
     if copy.has_cover:
         return Fragments.NONE
     return Fragments.HEADER_FIRST if copy.has_late_track() else Fragments.EXACT
+
+
+def _counted(video: VideoInfo) -> VideoInfo:
+    """The same picture on a clock that ticks once a frame: AVI shows one at each tick."""
+    rate = _rate(video)
+    return msgspec.structs.replace(video, time_base=(rate.denominator, rate.numerator))
 
 
 def _rate(video: VideoInfo) -> Fraction:

@@ -237,6 +237,13 @@ def test_unknown_encoder_is_named_with_close_matches(tmp_path: Path) -> None:
         ({"encoder_options": {"tune": "nonsense"}}, "tune=nonsense"),
         ({"encoder_preset": "warp"}, "preset=warp"),
         ({"codec": "ffv1", "crf": 20}, "ffv1 has no option 'crf'"),
+        ({"crf": 52}, "no crf 52.*0 .* to 51"),
+        ({"crf": -1}, "no crf -1"),
+        ({"codec": "libx265", "crf": 60}, "libx265 has no crf 60"),
+        ({"codec": "libvpx-vp9", "crf": 64}, "no crf 64.*63"),
+        ({"codec": "libsvtav1", "encoder_options": {"crf": "99"}}, "no crf 99"),
+        ({"encoder_options": {"x264-params": "ref=2:refs-ahead=3"}}, "'refs-ahead=3' in x264-par"),
+        ({"encoder_options": {"x264-params": "bframes=many"}}, "'bframes=many'"),
     ],
 )
 def test_option_an_encoder_does_not_take_is_named(
@@ -250,8 +257,28 @@ def test_option_an_encoder_does_not_take_is_named(
 
 def test_container_that_cannot_hold_the_codec_is_named(tmp_path: Path) -> None:
     source = clips.make(tmp_path / "in.mp4", Clip(pts=range(3)))
-    with pytest.raises(ConfigError, match="webm files cannot hold"):
+    with pytest.raises(ConfigError, match=r"webm files cannot hold.*--codec libvpx-vp9"):
         clips.convert(source, tmp_path / "out.webm")
+
+
+def test_parameters_that_x264_knows_are_taken(tmp_path: Path) -> None:
+    source = clips.make(tmp_path / "in.mp4", Clip(pts=range(3)))
+    parameters = {"x264-params": r"ref=2:no-cabac=1:deblock=1\:1:cll=1000,400"}
+    clips.convert(source, tmp_path / "out.mp4", encoder_options=parameters)
+    assert b"cabac=0 ref=2 deblock=1:1:1" in (tmp_path / "out.mp4").read_bytes()
+
+
+@pytest.mark.parametrize("origin", ["mp4", "mkv"])
+@pytest.mark.parametrize("start", [0, 150])
+def test_avi_counts_its_frames(tmp_path: Path, origin: str, start: int) -> None:
+    clip = Clip(pts=range(start, start + 120))
+    source = clips.make(tmp_path / f"in.{origin}", clip)
+    result = clips.convert(source, tmp_path / "out.avi")
+    with av.open(str(tmp_path / "out.avi")) as container:
+        stream = container.streams.video[0]
+        assert (stream.average_rate, stream.frames) == (30, 120)
+    assert result.warnings == ["avi keeps no time stamps: frames are shown at a constant rate"]
+    assert len(clips.times(tmp_path / "out.avi")) == 120
 
 
 def test_crf_changes_what_comes_out(tmp_path: Path) -> None:
