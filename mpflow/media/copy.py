@@ -24,9 +24,11 @@ from mpflow.media.facts import (
     copy_container_facts,
     copy_stream_facts,
     first_packet,
+    share_time_codes,
     starts_late,
 )
 from mpflow.media.headers import plain_header
+from mpflow.media.muxer import FRAGMENTED
 from mpflow.media.probe import codec_name, is_attached
 from mpflow.media.source import open_input
 from mpflow.media.tags import needs_metadata_keys
@@ -85,6 +87,8 @@ class StreamCopy:
                 copy_stream_facts(source, picture, keep=self._keep_metadata)
             else:
                 self._add(output, source, plan)
+        if name in FRAGMENTED:
+            share_time_codes(self._source, output.streams.video)
         copy_container_facts(self._source, output, keep=self._keep_metadata, warn=self._warn)
         self._say_drops(plans)
         if self._tracks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import av
@@ -15,6 +15,7 @@ from mpflow.media.tracks import is_file, plain_font
 
 # A track that starts this much later than the picture would keep the mp4 muxer waiting for it.
 _LATE_S = 5
+_TIME_CODE = "timecode"
 
 
 def copy_stream_facts(source: Stream, out: Stream, *, keep: bool) -> None:
@@ -43,6 +44,19 @@ def copy_container_facts(
         output.set_chapters(chapters)
     if lost:
         warn(f"tags left out: {', '.join(lost)}")
+
+
+def share_time_codes(source: InputContainer, videos: Sequence[Stream]) -> None:
+    """Leave no more time codes on the output's videos than the input has tracks of.
+
+    Videos may share one in mp4 and mov, but the muxer writes a track for each that has the tag.
+    """
+    tracks = sum(
+        stream.type == "data" and _TIME_CODE in stream.metadata for stream in source.streams
+    )
+    tagged = [video for video in videos if _TIME_CODE in video.metadata]
+    for video in tagged[tracks:] if tracks else ():
+        del video.metadata[_TIME_CODE]
 
 
 def _private(source: InputContainer) -> list[str]:

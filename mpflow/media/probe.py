@@ -22,7 +22,7 @@ from av.video.stream import VideoStream
 
 from mpflow.errors import InputError
 from mpflow.media.pixels import is_rgb, ring_format
-from mpflow.media.source import open_input, shown
+from mpflow.media.source import explain_read, open_input, shown
 from mpflow.spec import MediaInfo, Ratio, StreamInfo, VideoInfo
 from mpflow.urls import is_url
 
@@ -86,9 +86,7 @@ def first_picture(container: InputContainer, stream: VideoStream, path: str) -> 
             if failed > _PATIENCE:
                 break
     except av.FFmpegError as error:
-        raise InputError(
-            f"{shown(path)!r} cannot be read: {error.strerror}", cure="check that it plays"
-        ) from error
+        raise explain_read(path, error) from error
     raise InputError(
         f"{shown(path)!r} has no picture that can be decoded", cure="check that it plays"
     )

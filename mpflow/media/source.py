@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from pathlib import Path
 
@@ -43,6 +44,17 @@ def open_input(path: str) -> InputContainer:
     return container
 
 
+def explain_read(path: str, error: av.FFmpegError, what: str = "read") -> InputError:
+    """An error on the way; a server is asked for the end of a file first, which few forbid."""
+    if not is_url(path):
+        cure = "check that it plays"
+    elif error.errno == errno.EIO or isinstance(error, av.InvalidDataError):
+        cure = "the server may not allow seeking: download the file first"
+    else:
+        cure = "check the address"
+    return InputError(f"{shown(path)!r} cannot be {what}: {error.strerror}", cure=cure)
+
+
 def _check_file(path: str) -> None:
     """Say what is wrong with a file before FFmpeg says it in its own words."""
     try:
@@ -65,6 +77,8 @@ def _check_file(path: str) -> None:
 def _explain(path: str, error: av.FFmpegError) -> InputError:
     """Turn FFmpeg's error into one about the input."""
     name = shown(path)
+    if is_url(path):
+        return explain_read(path, error, "opened")
     if isinstance(error, PermissionError):
         return InputError(f"{name!r} may not be read", cure="give yourself permission to read it")
     if isinstance(error, av.InvalidDataError):

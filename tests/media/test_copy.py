@@ -153,6 +153,33 @@ def covers_index(path: Path) -> int:
         return next(s.index for s in container.streams.video if s.disposition & 1024)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_videos_go_on_sharing_their_time_code(tmp_path: Path, shared: bool) -> None:
+    source, output = tmp_path / "in.mp4", tmp_path / "out.mp4"
+    with av.open(str(source), "w") as container:
+        clip = Clip(pts=range(5))
+        pictures = [clips.add_video(container, clip) for _ in range(2)]
+        for picture in pictures:
+            picture.metadata["timecode"] = "01:00:00:00"
+        container.start_encoding()
+        for picture in pictures:
+            clips.fill_video(container, picture, clip)
+    if shared:
+        source.write_bytes(with_one_time_code(source.read_bytes()))
+    clips.convert(source, output)
+    assert streams(output) == streams(source)
+    assert [kind for kind, _ in streams(output)].count("data") == (1 if shared else 2)
+
+
+def with_one_time_code(data: bytes) -> bytes:
+    """The file with its last track hidden, and every reference to a time code to the one before."""
+    box = b"tref" + bytes([0, 0, 0, 12]) + b"tmcd" + bytes(3)
+    first, second = box + b"\3", box + b"\4"
+    assert data.count(first) == data.count(second) == 1
+    before, _, after = data.replace(second, first).rpartition(b"trak")
+    return before + b"free" + after
+
+
 def test_fonts_stay_with_the_styled_text_they_serve(tmp_path: Path) -> None:
     source = tmp_path / "in.mkv"
     with av.open(str(source), "w") as container:

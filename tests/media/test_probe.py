@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import av
@@ -164,6 +168,37 @@ def test_password_of_a_url_is_not_shown() -> None:
     with pytest.raises(InputError) as caught:
         probe("http://user:secret@127.0.0.1:9/a.mp4")
     assert "secret" not in str(caught.value)
+
+
+class Plain(SimpleHTTPRequestHandler):
+    """A server that knows no ranges: whoever wants the end has to read everything."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Plain, directory=tmp_path)) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_server_that_does_not_let_seek_is_named_with_the_cure(address: str, tmp_path: Path) -> None:
+    clips.make(tmp_path / "a.mp4", Clip(pts=range(100), size=(640, 480)))
+    with pytest.raises(InputError, match=r"a\.mp4") as caught:
+        probe(f"{address}/a.mp4")
+    assert "seeking" in caught.value.cure
+    assert "download" in caught.value.cure
+
+
+def test_address_where_nothing_is_is_for_the_user_to_check(address: str) -> None:
+    with pytest.raises(InputError, match="Not Found") as caught:
+        probe(f"{address}/gone.mp4")
+    assert "address" in caught.value.cure
 
 
 def test_endless_tags_are_abridged_so_that_a_message_can_carry_them(tmp_path: Path) -> None:
