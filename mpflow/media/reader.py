@@ -22,9 +22,10 @@ from av.video.stream import VideoStream
 from mpflow.errors import InputError
 from mpflow.media.length import Cut, Length
 from mpflow.media.pixels import Conform
-from mpflow.media.source import is_url, open_input, shown
+from mpflow.media.source import open_input, shown
 from mpflow.media.timeline import Continuity, Stamps, usual_step
 from mpflow.spec import MediaInfo, SourceSummary
+from mpflow.urls import is_url
 
 # How often demuxing is taken up again after an error before the rest of the file is given up.
 _RESUMES = 100

@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import BinaryIO
 
-from mpflow.media.source import is_url
+from mpflow.urls import is_url
 
 _TS_PACKETS = (188, 192, 204)
 _EBML_HEADER, _SEGMENT = b"\x1a\x45\xdf\xa3", b"\x18\x53\x80\x67"
