@@ -1,4 +1,4 @@
-# make demo [INPUT=path]   redact a sample clip (or your own) and say where the result is
+# make demo [INPUT=path]   redact two sample clips (or your own) and say where the results are
 # make test                 every test           make lint    style, types, import contracts
 # make bench                measure; results go to bench/results
 #

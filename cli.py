@@ -72,7 +72,7 @@ def run(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(runs.run(arguments))
 
 
-@cli.command(short_help="Redact a sample clip, or a video of your own.")
+@cli.command(short_help="Redact two sample clips, or a video of your own.")
 @click.argument("source", metavar="[INPUT]", required=False)
 @click.option(
     "-o",
@@ -87,7 +87,7 @@ def run(ctx: click.Context, /, **given: Any) -> None:
 @click.option("--log-level", type=LOG_LEVELS, help="Least level of log lines shown.")
 @click.pass_context
 def demo(ctx: click.Context, /, source: str | None, output: Path, **given: Any) -> None:
-    """Cover the faces in a sample clip, or in INPUT, and draw before and after side by side."""
+    """Cover the faces in two sample clips, or in INPUT, and draw before and after side by side."""
     ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
     from mpflow.console.arguments import Arguments
     from mpflow.console.demo import show_demo
