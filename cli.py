@@ -3,46 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from mpflow import __version__
+from mpflow.console.door import Door
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
 from mpflow.console.title import hide_credentials_in_title
-from mpflow.errors import EXIT_INTERNAL, InternalError, MpflowError
 
 
-class Door(click.Group):
-    """Turns every error into a sentence with its cure and the documented exit status."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that was asked for."""
-        try:
-            return super().invoke(ctx)
-        except MpflowError as error:
-            self._refuse(ctx, error)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except Exception as error:  # noqa: BLE001 - the last place where it can be told decently
-            unexpected = InternalError(
-                f"{type(error).__name__}: {error}",
-                cure="run again with --log-level debug and report what it shows",
-            )
-            unexpected.__cause__ = error
-            self._refuse(ctx, unexpected)
-
-    @staticmethod
-    def _refuse(ctx: click.Context, error: MpflowError) -> None:
-        from mpflow.console.text import show_error
-
-        show_error(error, debug=ctx.meta.get("mpflow.debug", False))
-        ctx.exit(error.exit_status)
-
-
-@click.group(cls=Door, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("mpflow", cls=Door, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="mpflow")
 def cli() -> None:
     """A face-video pipeline for machines without a screen.
@@ -198,11 +170,7 @@ def clean() -> None:
 def main() -> None:
     """The entry point of the ``mpflow`` command."""
     hide_credentials_in_title()
-    try:
-        cli.main(prog_name="mpflow")
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(EXIT_INTERNAL)
+    cli.main(prog_name="mpflow")
 
 
 if __name__ == "__main__":

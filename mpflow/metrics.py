@@ -102,7 +102,7 @@ class Progress:
         stages = {
             label: {
                 "frames": count.frames,
-                "busy": _share(count.busy_ns, count),
+                "busy_ratio": _share(count.busy_ns, count),
             }
             for label, count in zip(self._labels, self.counts, strict=True)
         }

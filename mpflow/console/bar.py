@@ -56,7 +56,7 @@ class Bar:
             self._progress = None
         for line in self._log.held(outcome.error):
             text.say(line)
-        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._debug)
+        text.show_outcome(outcome, self._log, alone=self._jobs == 1, debug=self._debug)
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
         """The whole run is over."""
@@ -116,7 +116,7 @@ class _Stages(Progress):
         for name, stage in message["stages"].items():
             rate = (stage["frames"] - self._last.get(name, 0)) / span if span > 0 else 0.0
             self._last[name] = stage["frames"]
-            figures.append(f"{name} {rate:.0f}/s {stage['busy']:.0%} busy")
+            figures.append(f"{name} {rate:.0f}/s {stage['busy_ratio']:.0%} busy")
         return figures
 
 

@@ -1,20 +1,22 @@
 """JSON lines on standard output, one event a line, for programs.
 
     start     job, input, output
-    progress  job, frame, total, fps, eta_s, dropped, stages {name: {frames, busy}}
+    progress  job, frame, total, fps, eta_s, dropped, stages {name: {frames, busy_ratio}}
     warning   job, stage, frame, text
     done      job, status, exit_status, output, partial, note, error {type, what, cure}, report
     end       exit_status, jobs {status: count}
+    error     exit_status, what, cure
 
 ``total`` and ``eta_s`` are null while they are not known; ``frame`` of a warning is null when it
-is about no frame. ``done`` comes once for each job of the plan, whatever became of it.
+is about no frame. ``busy_ratio`` is the share of its time that a stage has worked so far, 0..1;
+``busy`` and ``waiting`` in a report's stages are seconds over the whole job. ``done`` comes once
+for each job of the plan, whatever became of it; ``error`` (console/door.py) comes alone, when
+nothing could be started.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +25,7 @@ import click
 import msgspec
 
 from mpflow.channel import Message
+from mpflow.console.output import mute
 from mpflow.errors import EXIT_OK
 from mpflow.jobs.batch import Outcome
 from mpflow.spec import JobSpec
@@ -86,4 +89,4 @@ class Lines:
             click.echo(json.dumps({"event": event, **values}, ensure_ascii=False))
         except BrokenPipeError:
             self._open = False
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            mute()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Protocol
@@ -12,6 +13,9 @@ from mpflow.console.lines import Lines
 from mpflow.jobs.batch import Outcome
 from mpflow.logbook import LEVELS
 from mpflow.spec import JobSpec
+
+_DUMB = ("dumb", "unknown")
+"""Terminals that cannot move their cursor, so that a bar could not be drawn over itself."""
 
 
 class Display(Protocol):
@@ -56,7 +60,7 @@ class Plain:
         """A job is over."""
         for line in self._log.held(outcome.error):
             text.say(line)
-        text.show_outcome(outcome, alone=self._jobs == 1, debug=self._debug)
+        text.show_outcome(outcome, self._log, alone=self._jobs == 1, debug=self._debug)
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
         """The whole run is over."""
@@ -89,7 +93,7 @@ def display_for(jobs: int, *, as_json: bool, level: int) -> Display:
     """The display for a run of so many jobs; ``level`` is the least log level shown."""
     if as_json:
         return Programs(Plain(jobs, level))
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _DUMB:
         from mpflow.console.bar import Bar
 
         return Bar(jobs, level)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import traceback
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mpflow.errors import MpflowError
+from mpflow.errors import InternalError, MpflowError
 from mpflow.jobs.batch import Outcome, Status
 from mpflow.logbook import LEVELS
 from mpflow.report import Report
+from mpflow.urls import hide_credentials
 
 _MARKS = {
     Status.DONE: "done",
@@ -21,6 +23,8 @@ _MARKS = {
     Status.STOPPED: "stopped",
     Status.NOT_RUN: "not run",
 }
+_TRACE_LINES = 30
+_SHOWN_LINES = 1000
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -29,13 +33,28 @@ def say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def show_error(error: MpflowError, *, debug: bool = False) -> None:
-    """What happened, the cure, and with ``debug`` where."""
+def show_error(error: MpflowError, *, debug: bool = False, log: Log | None = None) -> None:
+    """What happened, the cure, and where: with ``debug`` always, else when it is nobody's fault
+    but ours or a stage's, and shortened. What ``log`` has shown is not shown again."""
     say(f"mpflow: error: {error.what}")
     if error.cure:
         say(f"  cure: {error.cure}")
+    lines = _trace(error, debug=debug)
+    if log is None or not log.has_shown(lines):
+        for line in lines if debug else lines[-_TRACE_LINES:]:
+            say(line)
+
+
+def _trace(error: MpflowError, *, debug: bool) -> list[str]:
+    """The traceback or last words of a failed stage; with ``debug`` else our own traceback."""
+    text = error.remote_traceback
+    if error.what in text and "Traceback" not in text:
+        text = ""  # an error that was never raised has nothing but its own sentence
     if debug:
-        say(error.remote_traceback or "".join(traceback.format_exception(error)))
+        text = text or "".join(traceback.format_exception(error))
+    elif not isinstance(error, InternalError):
+        text = ""
+    return hide_credentials(text).rstrip().splitlines()
 
 
 def log_line(record: Mapping[str, Any]) -> str:
@@ -99,12 +118,12 @@ def _tally(outcomes: Sequence[Outcome]) -> str:
     return f"{len(outcomes)} inputs: {told}"
 
 
-def show_outcome(outcome: Outcome, *, alone: bool, debug: bool = False) -> None:
+def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False) -> None:
     """A job that has ended: an error in full, else one line; a batch's table says the rest."""
     if outcome.error is not None and outcome.status is not Status.NOT_RUN:
         if not alone:
             say(f"mpflow: {outcome.job.input}:")
-        show_error(outcome.error, debug=debug)
+        show_error(outcome.error, debug=debug, log=log)
     elif outcome.status is Status.DONE and outcome.report is not None:
         say(summary(outcome.report))
     elif alone:
@@ -125,6 +144,7 @@ class Log:
     def __init__(self, level: int) -> None:
         self._level = level
         self._held: list[Mapping[str, Any]] = []
+        self._shown: deque[str] = deque(maxlen=_SHOWN_LINES)
 
     def line(self, record: Mapping[str, Any]) -> str | None:
         """What to show of a record now, if anything."""
@@ -134,7 +154,12 @@ class Log:
         if rank >= LEVELS["error"]:
             self._held.append(record)
             return None
+        self._shown.extend(str(record["text"]).splitlines())
         return log_line(record)
+
+    def has_shown(self, lines: Sequence[str]) -> bool:
+        """Whether all these lines were among those last shown."""
+        return set(lines) <= set(self._shown)
 
     def held(self, error: MpflowError | None) -> list[str]:
         """The errors of a job that has ended, but for what ``error`` says itself."""

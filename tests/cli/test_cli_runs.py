@@ -51,6 +51,9 @@ def test_json_lines_follow_their_schema(mpflow: Command, short_clip: Path) -> No
         }  # fmt: skip
         assert event["total"] == 30
         assert set(event["stages"]) == {"decode", "encode"}
+        for stage in event["stages"].values():
+            assert set(stage) == {"frames", "busy_ratio"}
+            assert 0 <= stage["busy_ratio"] <= 1
     (done,) = ran.events_called("done")
     assert (done["status"], done["exit_status"], done["error"]) == ("done", 0, None)
     assert done["report"]["frames_written"] == 30

@@ -60,7 +60,7 @@ def test_presets_show_says_where_each_value_came_from(
     assert values["detect.workers"] == {"value": 2, "origin": "file mine.yaml"}
     assert values["detect.size"]["origin"] == "environment MPFLOW_DETECT__SIZE"
     assert values["detect.score"] == {"value": 0.7, "origin": "--set detect.score"}
-    assert values["encode.keep_metadata"] == {"value": False, "origin": "preset redact"}
+    assert values["encode.keep_metadata"] == {"value": False, "origin": "privacy of redact"}
     assert values["encode.codec"]["origin"] == "default"
 
 
