@@ -23,7 +23,6 @@ from mpflow.graph import MIB
 from mpflow.jobclock import JobClock
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
-from mpflow.metrics import Progress, suspect
 from mpflow.provision import make_ring
 from mpflow.shm import Bell, Segment
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, SinkSummary, SourceSummary
@@ -33,12 +32,6 @@ DRAIN_S = 8.0
 
 CLOSE_S = 5.0
 """How long the sink of a failed job may take to close its file."""
-
-CLOSING_S = 900.0
-"""How long the sink may take to close a whole file, once it has every frame."""
-
-START_S = 1800.0
-"""How long a worker may take to open its stage: a model may have to be fetched first."""
 
 
 Handle = WorkerHandle | CallerHandle
@@ -160,34 +153,6 @@ class JobRun:
         """The supervisor itself was stopped for so long: deadlines move."""
         self.clock.forgive(seconds)
 
-    def note_stall(self, progress: Progress) -> None:
-        """No frame has moved for too long: say who has the oldest one, and end.
-
-        A caller may take its time over a frame (a person at a prompt, say), and a sink over
-        closing a large file; neither is a stall.
-        """
-        assert self.segment is not None
-        workers = self.workers
-        culprit = workers[suspect(self.segment.words(), [w.plan for w in workers])]
-        has_all = self.read is not None and progress.frames_at(-1) >= self.read.frames
-        concluding = self.machine.is_in(JobState.CONCLUDING)
-        closing = (
-            concluding
-            and has_all
-            and not self.clock.silent("closing", CLOSING_S, now=time.monotonic())
-        )
-        if isinstance(culprit, CallerHandle) or closing:
-            progress.forgive(progress.patience)
-            return
-        self.abort(
-            InternalError(
-                f"no frame has moved for {progress.patience:.0f} s: stage {culprit.label}"
-                f" (pid {culprit.pid}) holds the pipeline up",
-                cure="run again with --log-level debug and report the log;"
-                " --set stall=SECONDS allows slower stages",
-            )
-        )
-
     def note_begun(self, handle: Handle) -> None:
         """One worker has opened its end."""
         handle.begun = True
@@ -283,29 +248,7 @@ class JobRun:
         else:
             self._finish()
 
-    def watch_clock(self, now: float) -> None:
-        """End what takes too long: starting, looking at the input, draining, closing."""
-        if self.clock.passed(now):
-            self._too_late()
-        elif self.machine.is_in(JobState.PROBING, JobState.BEGINNING):
-            waited = self._waited_for()
-            starting = any(w.machine.is_in(WorkerState.STARTING) for w in self.workers)
-            if self.clock.silent(waited, START_S if starting else self.spec.stall, now=now):
-                self.abort(
-                    InternalError(
-                        f"stage {waited[0]} has not answered",
-                        cure="run again with --log-level debug; is the input a device or a pipe?",
-                    )
-                )
-
-    def _waited_for(self) -> tuple[str, ...]:
-        """Who has to answer before the job can go on."""
-        starting = [w for w in self.workers if w.machine.is_in(WorkerState.STARTING)]
-        beginning = [w for w in self.workers if not w.begun]
-        probing = [self.source] if self.media is None else beginning
-        return tuple(w.label for w in starting or probing)
-
-    def _too_late(self) -> None:
+    def too_late(self) -> None:
         """A stop that drains too slowly still lets the sink close its file; then it is over."""
         why = self.error or self.asked
         if why is not None and self.wrote is None and not self.broken:

@@ -23,6 +23,7 @@ import msgspec
 
 from mpflow.channel import Channel, Message
 from mpflow.config import resolve
+from mpflow.desk import Desk
 from mpflow.errors import ConfigError, InternalError, OutputError, PeerLost
 from mpflow.frame import Frame
 from mpflow.graph import plan_workers
@@ -31,9 +32,9 @@ from mpflow.jobs.folders import folders_for
 from mpflow.metrics import Meter
 from mpflow.orders import Orders
 from mpflow.report import Report
-from mpflow.runner import Desk, SinkRunner
 from mpflow.session import JobResult, Session
 from mpflow.shm import Bell, Order, Ring, Segment
+from mpflow.sinkrunner import SinkRunner
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, RunSpec, SinkSummary, StageSpec
 from mpflow.tokens import Token
 

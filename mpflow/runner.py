@@ -1,72 +1,28 @@
-"""The loop inside a worker: take, process, stamp, give. One class for each kind of stage.
+"""The loop inside a worker: take, process, stamp, give.
 
     source:  picture -> free slot -> fill -> publish            until the input ends
     stage:   take a batch -> work -> give each frame on         until the job is over
-    sink:    take the next frame in order -> write -> retire    until it has them all
 
-Each loop waits on its bell and on the supervisor's orders, always bounded, and looks again.
+The sink's is in sinkrunner.py. Each loop waits on its bell and on the supervisor's orders, always
+bounded, and looks again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
-
-import msgspec
 
 from mpflow import wire
 from mpflow.batcher import BatchPolicy
-from mpflow.colour import Colour
+from mpflow.desk import Desk
 from mpflow.errors import ContractError
-from mpflow.frame import Frame, PictureLayout
-from mpflow.metrics import Meter
-from mpflow.orders import Orders
-from mpflow.shm import Lease, Ring, ViewSurvives
-from mpflow.spec import SinkSummary, SourceSummary, VideoInfo
-from mpflow.stage import Picture, Sink, Source, Stage, Work
+from mpflow.frame import Frame
+from mpflow.shm import Lease, ViewSurvives
+from mpflow.spec import SourceSummary
+from mpflow.stage import Picture, Source, Stage, Work
 from mpflow.tokens import Stamp, Token
-
-PATIENCE_S = 0.25
-"""How long a wait lasts before the loop looks again, whatever the bells say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What a runner works with: its place in the pipeline, the ring, the meter, its orders."""
-
-    name: str
-    worker: int
-    ring: Ring
-    meter: Meter
-    orders: Orders
-    layout: PictureLayout
-    colour: Colour
-
-    @property
-    def slots(self) -> int:
-        """How many frames the ring holds."""
-        return self.ring.segment.geometry.slots
-
-    @classmethod
-    def at(cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo) -> Desk:
-        """The desk of one worker for one input."""
-        layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-        return cls(name, ring.worker, ring, meter, orders, layout, Colour.from_tags(video))
-
-    def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
-        """The pixels of a leased slot; edits of an editable one go through the worker's journal."""
-        journal = partial(self.ring.journal, lease) if editable else None
-        return Frame(self.layout, lease, self.colour, journal)
-
-    def wait(self, seconds: float = PATIENCE_S) -> int:
-        """Sleep until the bell or an order comes; returns the nanoseconds waited."""
-        start = time.monotonic_ns()
-        self.ring.wait(seconds, also=(self.orders.fileno(),))
-        self.orders.read()
-        return time.monotonic_ns() - start
 
 
 class SourceRunner:
@@ -234,75 +190,6 @@ class StageRunner:
                 cure="let go of every array made from a frame before yielding its token;"
                 " pixel work in a method of its own leaves none behind",
             ) from error
-
-
-class SinkRunner:
-    """Takes every frame in order, for a sink or for a caller who takes them itself."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self.written = 0
-        """Frames taken so far; as they come in order, also the next sequence."""
-        self._faces = 0
-        self._frames_with_faces = 0
-
-    def run(self, sink: Sink[Any]) -> SinkSummary:
-        """Write until all frames are there (or the order comes to close), then finish."""
-        desk = self._desk
-        for token, frame in self.frames():
-            sink.write(token, frame)
-        complete = bool(desk.orders.conclude) and not desk.orders.close_now
-        start = time.monotonic_ns()
-        summary = sink.finish(complete=complete)
-        desk.ring.reap()
-        desk.meter.worked(time.monotonic_ns() - start)
-        return self.counted(summary)
-
-    def frames(self) -> Iterator[tuple[Token, Frame]]:
-        """Every frame in order, until there are no more or it is time to close.
-
-        A frame ends when the next one is asked for; its slot is free again once nobody uses
-        the pixels exported from it.
-        """
-        desk = self._desk
-        for lease in self._leases():
-            started = time.monotonic_ns()
-            frame = desk.frame(lease)
-            token = wire.unpack(lease.token)
-            self._faces += len(token.faces)
-            self._frames_with_faces += bool(token.faces)
-            try:
-                yield token, frame
-            finally:
-                frame.end()
-            desk.ring.retire(lease)
-            self.written = lease.seq + 1
-            desk.meter.worked(time.monotonic_ns() - started, frames=1)
-
-    def counted(self, summary: SinkSummary) -> SinkSummary:
-        """The sink's summary with the faces that came by."""
-        return msgspec.structs.replace(
-            summary, faces=self._faces, frames_with_faces=self._frames_with_faces
-        )
-
-    def _leases(self) -> Iterator[Lease]:
-        desk = self._desk
-        while not (desk.orders.close_now or desk.orders.over):
-            desk.ring.reap()
-            lease = desk.ring.take()
-            if lease is not None:
-                yield lease
-                desk.orders.read()
-            elif desk.orders.conclude is not None and desk.ring.end == self.written:
-                return
-            elif desk.ring.retired >= desk.slots:
-                raise ContractError(
-                    f"{desk.name} keeps pixels of {desk.ring.retired} frames,"
-                    " which is every slot of the ring",
-                    cure="copy what is kept longer than its frame: plane.copy()",
-                )
-            else:
-                desk.meter.waited_for_input(desk.wait())
 
 
 def replace_stopped(summary: SourceSummary) -> SourceSummary:

@@ -16,8 +16,6 @@ import time
 import traceback
 from collections import deque
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -34,11 +32,12 @@ from mpflow.errors import (
 )
 from mpflow.graph import Demand
 from mpflow.jobrun import JobRun
+from mpflow.jobwatch import watch_clock, watch_stall
 from mpflow.launch import Launcher, WorkerHandle, start_fork_server
 from mpflow.lifecycle import JobState, WorkerState
-from mpflow.logbook import Logbook, LogRecord
 from mpflow.machine import core_budget
 from mpflow.metrics import Progress
+from mpflow.notices import Notices
 from mpflow.pool import Handle, Pool
 from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
@@ -57,13 +56,12 @@ class Supervisor:
 
     def __init__(self, caller: Channel) -> None:
         self._caller = caller
-        self._outbox: deque[tuple[str, dict[str, Any]]] = deque()
+        self._notices = Notices(caller)
         self._reactor = Reactor()
         self._queue: deque[JobSpec] = deque()
         self._spec: PipelineSpec | None = None
         self._launcher: Launcher | None = None
         self._pool: Pool | None = None
-        self._logbook: Logbook | None = None
         self._run: JobRun | None = None
         self._progress = Progress()
         self._fatal: MpflowError | None = None
@@ -98,9 +96,9 @@ class Supervisor:
                 handle.demand = msgspec.convert(message["demand"], Demand)
                 handle.move(WorkerState.READY)
             case "log":
-                self._note(message["level"], message["text"], handle, message["frame"])
+                self._notices.note(message["level"], message["text"], handle, message["frame"])
             case "warning":
-                self._note("warning", message["text"], handle)
+                self._notices.note("warning", message["text"], handle)
                 if self._run is not None:
                     self._run.note_warnings([message["text"]])
             case "fact" if isinstance(handle, WorkerHandle):
@@ -112,7 +110,7 @@ class Supervisor:
 
     def hear_line(self, handle: Handle, line: str) -> None:
         """Keep a line of a worker's standard error."""
-        self._note("info", line, handle)
+        self._notices.note("info", line, handle)
 
     def note_death(self, handle: WorkerHandle) -> None:
         """A worker is gone that was not asked to leave."""
@@ -120,7 +118,7 @@ class Supervisor:
             return
         error = handle.death()
         known = handle.killed or handle.reported is not None
-        self._note("debug" if known else "error", str(error), handle)
+        self._notices.note("debug" if known else "error", str(error), handle)
         if self._run is not None:
             self._run.note_death(handle, error)
 
@@ -152,11 +150,8 @@ class Supervisor:
     def _open(self, message: Message) -> None:
         self._spec = msgspec.convert(message["spec"], PipelineSpec)
         self._takes_frames = message["takes_frames"]
-        path = Path(message["log_file"]) if message["log_file"] else None
         try:
-            self._logbook = Logbook(
-                message["run"], path=path, level=self._spec.log_level, show=self._show
-            )
+            self._notices.open_log(message["run"], message["log_file"], self._spec.log_level)
         except MpflowError as error:
             self._fatal = error
             return
@@ -196,7 +191,7 @@ class Supervisor:
         if type(error) is InternalError:
             error.what = f"stage {handle.label} failed: {error.what}"
         error.facts.setdefault("stage", handle.label)
-        self._note("debug", error.remote_traceback, handle)
+        self._notices.note("debug", error.remote_traceback, handle)
         if isinstance(handle, WorkerHandle):
             handle.reported = message["error"]
         if message["phase"] == "start":
@@ -214,7 +209,7 @@ class Supervisor:
             self._next_job()
         else:
             self._lead(self._run, now, gap if gap > OVERSLEPT_S else 0.0)
-        self._post()
+        self._notices.post()
 
     def _break_down(self, fault: Exception) -> None:
         """Tell the caller of a fault of our own and end the workers: nobody waits for ever."""
@@ -230,12 +225,7 @@ class Supervisor:
             self._queue.appendleft(self._run.job)
         for job in self._queue:
             self._refuse(job, error)
-        self._post()
-
-    def _post(self) -> None:
-        """Send what the caller must hear, as far as there is room for it."""
-        while self._outbox and self._caller.offer(self._outbox[0][0], **self._outbox[0][1]):
-            self._outbox.popleft()
+        self._notices.post()
 
     def _next_job(self) -> None:
         if not self._queue:
@@ -258,9 +248,9 @@ class Supervisor:
             self._fatal = error
             return
         job = self._queue.popleft()
-        self._note("info", f"job {job.id}: {job.input}")
+        self._notices.note("info", f"job {job.id}: {job.input}")
         self._progress = Progress(self._spec.stall)
-        self._run = JobRun(self._spec, job, self._pool.workers, self._note)
+        self._run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
         self._run.probe()
 
     def _lead(self, run: JobRun, now: float, overslept: float) -> None:
@@ -270,7 +260,7 @@ class Supervisor:
         run.try_begin()
         if run.segment is not None and run.media is not None:
             self._watch_progress(run, run.media.video.frames, now)
-        run.watch_clock(now)
+        watch_clock(run, now)
         if run.machine.is_in(JobState.DONE):
             self._conclude(run)
 
@@ -278,37 +268,26 @@ class Supervisor:
         assert run.segment is not None
         news = self._progress.look(run.segment, run.workers, total, now)
         if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
-            self._caller.offer("progress", job=run.job.id, **news)
-        if self._progress.stalled(now) and run.clock.deadline is None:
-            run.note_stall(self._progress)
+            self._notices.progress(run.job.id, news)
+        watch_stall(run, self._progress, now)
 
     def _conclude(self, run: JobRun) -> None:
         """The outcome is known: report it and make room for the next job."""
         if run.spec.privacy and run.error is None and run.wrote and not run.wrote.faces:
             text = "no face was found in any frame: nothing was covered"
-            self._note("warning", text)
+            self._notices.note("warning", text)
             run.note_warnings([text])
         report = report_of(run, self._progress)
         error = None if run.error is None else errors.to_wire(run.error)
         run.release()
         self._run = None
-        if self._logbook is not None:
-            self._logbook.keep_outcome(report, error)
-            self._logbook.flush()
         if run.broken and self._pool is not None:
             self._pool.kill()
-        self._say_done(report, error)
+        self._notices.say_done(report, error)
 
     def _refuse(self, job: JobSpec, error: MpflowError) -> None:
         report = Report(job.id, hide_credentials(job.input), hide_credentials(job.output))
-        self._say_done(report, errors.to_wire(error))
-
-    def _say_done(self, report: Report, error: Message | None) -> None:
-        """Queue a job's last message; it goes as soon as the caller has room for it."""
-        if error is not None:
-            texts = ("what", "cure", "traceback")
-            error = {**error, **{key: hide_credentials(error[key]) for key in texts}}
-        self._outbox.append(("done", {"report": msgspec.to_builtins(report), "error": error}))
+        self._notices.say_done(report, errors.to_wire(error))
 
     def _dismiss(self) -> None:
         """See the workers off, and say what is still to be said."""
@@ -316,20 +295,10 @@ class Supervisor:
             self._pool.dismiss()
         if self._launcher is not None:
             self._launcher.close()
-        if self._logbook is not None:
-            self._logbook.close()
+        self._notices.close_log()
         for job in self._queue:
             self._refuse(job, self._fatal or PeerLost("the supervisor is leaving"))
-        self._post()
-
-    def _note(self, level: str, text: str, handle: Handle | None = None, frame: int = -1) -> None:
-        if self._logbook is not None and text:
-            stage = "supervisor" if handle is None else handle.plan.spec.name
-            number = 0 if handle is None else handle.plan.number
-            self._logbook.note(level, text, stage=stage, worker=number, frame=frame)
-
-    def _show(self, record: LogRecord) -> None:
-        self._caller.offer("log", record=msgspec.to_builtins(record))
+        self._notices.post()
 
 
 def main(arguments: list[str]) -> None:

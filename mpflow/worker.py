@@ -23,13 +23,15 @@ import msgspec
 
 from mpflow import errors
 from mpflow.channel import Channel, Message
+from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
 from mpflow.importer import AnyStage, build
 from mpflow.metrics import Meter
 from mpflow.orders import Orders
-from mpflow.runner import Desk, SinkRunner, SourceRunner, StageRunner
+from mpflow.runner import SourceRunner, StageRunner
 from mpflow.shm import Bell, Order, Ring, Segment, arm
+from mpflow.sinkrunner import SinkRunner
 from mpflow.spec import JobSpec, MediaInfo
 from mpflow.stage import Job, Sink, Source, Stage, StageContext
 from mpflow.workerstart import WorkerStart

@@ -1,0 +1,53 @@
+"""What a runner works with: its place in the pipeline, the ring, the meter, its orders."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from mpflow.colour import Colour
+from mpflow.frame import Frame, PictureLayout
+from mpflow.metrics import Meter
+from mpflow.orders import Orders
+from mpflow.shm import Lease, Ring
+from mpflow.spec import VideoInfo
+
+PATIENCE_S = 0.25
+"""How long a wait lasts before the loop looks again, whatever the bells say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What a runner works with: its place in the pipeline, the ring, the meter, its orders."""
+
+    name: str
+    worker: int
+    ring: Ring
+    meter: Meter
+    orders: Orders
+    layout: PictureLayout
+    colour: Colour
+
+    @property
+    def slots(self) -> int:
+        """How many frames the ring holds."""
+        return self.ring.segment.geometry.slots
+
+    @classmethod
+    def at(cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo) -> Desk:
+        """The desk of one worker for one input."""
+        layout = PictureLayout.of(video.pixel_format, video.width, video.height)
+        return cls(name, ring.worker, ring, meter, orders, layout, Colour.from_tags(video))
+
+    def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
+        """The pixels of a leased slot; edits of an editable one go through the worker's journal."""
+        journal = partial(self.ring.journal, lease) if editable else None
+        return Frame(self.layout, lease, self.colour, journal)
+
+    def wait(self, seconds: float = PATIENCE_S) -> int:
+        """Sleep until the bell or an order comes; returns the nanoseconds waited."""
+        start = time.monotonic_ns()
+        self.ring.wait(seconds, also=(self.orders.fileno(),))
+        self.orders.read()
+        return time.monotonic_ns() - start

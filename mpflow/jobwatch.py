@@ -1,0 +1,69 @@
+"""What takes too long: starting, looking at the input, draining, closing, or nothing moving."""
+
+from __future__ import annotations
+
+from mpflow.errors import InternalError
+from mpflow.jobrun import JobRun
+from mpflow.launch import CallerHandle
+from mpflow.lifecycle import JobState, WorkerState
+from mpflow.metrics import Progress, suspect
+
+CLOSING_S = 900.0
+"""How long the sink may take to close a whole file, once it has every frame."""
+
+START_S = 1800.0
+"""How long a worker may take to open its stage: a model may have to be fetched first."""
+
+
+def watch_clock(run: JobRun, now: float) -> None:
+    """End a job whose deadline has passed, or whose beginning nobody answers."""
+    if run.clock.passed(now):
+        run.too_late()
+    elif run.machine.is_in(JobState.PROBING, JobState.BEGINNING):
+        waited = _waited_for(run)
+        starting = any(w.machine.is_in(WorkerState.STARTING) for w in run.workers)
+        if run.clock.silent(waited, START_S if starting else run.spec.stall, now=now):
+            run.abort(
+                InternalError(
+                    f"stage {waited[0]} has not answered",
+                    cure="run again with --log-level debug; is the input a device or a pipe?",
+                )
+            )
+
+
+def watch_stall(run: JobRun, progress: Progress, now: float) -> None:
+    """End a job in which no frame has moved for too long, and say who has the oldest one.
+
+    A caller may take its time over a frame (a person at a prompt, say), and a sink over closing
+    a large file; neither is a stall.
+    """
+    if run.segment is None or run.clock.deadline is not None or not progress.stalled(now):
+        return
+    places = [worker.plan for worker in run.workers]
+    culprit = run.workers[suspect(run.segment.words(), places)]
+    if isinstance(culprit, CallerHandle) or _is_closing(run, progress, now):
+        progress.forgive(progress.patience)
+        return
+    run.abort(
+        InternalError(
+            f"no frame has moved for {progress.patience:.0f} s: stage {culprit.label}"
+            f" (pid {culprit.pid}) holds the pipeline up",
+            cure="run again with --log-level debug and report the log;"
+            " --set stall=SECONDS allows slower stages",
+        )
+    )
+
+
+def _is_closing(run: JobRun, progress: Progress, now: float) -> bool:
+    """Whether the sink has every frame and may still be closing its file."""
+    has_all = run.read is not None and progress.frames_at(-1) >= run.read.frames
+    concluding = run.machine.is_in(JobState.CONCLUDING)
+    return concluding and has_all and not run.clock.silent("closing", CLOSING_S, now=now)
+
+
+def _waited_for(run: JobRun) -> tuple[str, ...]:
+    """Who has to answer before the job can go on."""
+    starting = [w for w in run.workers if w.machine.is_in(WorkerState.STARTING)]
+    beginning = [w for w in run.workers if not w.begun]
+    probing = [run.source] if run.media is None else beginning
+    return tuple(w.label for w in starting or probing)
