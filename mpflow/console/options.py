@@ -21,7 +21,8 @@ Exit status:
   5    finished, but frames were damaged or skipped (with --strict)
   6    not enough disk, shared memory or memory
   130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP. What is done so far is
-       playable and named NAME.partial.EXT."""
+       playable and named NAME.partial.EXT.
+  141  standard output was closed by its reader, as in mpflow ... | head"""
 
 LOG_LEVELS = click.Choice(["debug", "info", "warning", "error"])
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -118,7 +119,7 @@ _RUN = (
         help="Keep the log of all processes here, as JSON lines.",
     ),
     click.option(
-        "--dry-run", is_flag=True, help="Show the resolved configuration and the jobs; do nothing."
+        "--dry-run", is_flag=True, help="Show the jobs and the resolved configuration; do nothing."
     ),
 )
 

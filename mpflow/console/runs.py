@@ -1,6 +1,6 @@
 """One run of the command line, from its arguments to its exit status.
 
-    supervisor started -> plan and configuration, while it loads libraries -> opened -> jobs
+    supervisor started -> configuration and plan, while it loads libraries -> opened -> jobs
 
 A supervisor that turns out not to be needed (wrong usage) is ended before it has done anything.
 """
@@ -46,8 +46,8 @@ def show_plan(arguments: Arguments) -> None:
     from mpflow.jobs import draw_plan
 
     arguments.check()
-    plan = draw_plan(arguments.request())
     resolved = arguments.resolve()
+    plan = draw_plan(arguments.request())
     if arguments.as_json:
         jobs = [
             {
@@ -59,7 +59,7 @@ def show_plan(arguments: Arguments) -> None:
         ]
         click.echo(json.dumps({**values_as_data(resolved), "jobs": jobs}, ensure_ascii=False))
     else:
-        click.echo("\n".join([*value_lines(resolved), "", *plan_lines(plan)]))
+        click.echo("\n".join([*plan_lines(plan), "", *value_lines(resolved)]))
 
 
 def fetch_models(resolved: Resolved) -> None:
@@ -88,8 +88,8 @@ def _carry_out(
     from mpflow.jobs.batch import Batch
     from mpflow.logbook import LEVELS
 
+    resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
     plan = draw_plan(arguments.request(), _confirm_on_terminal(arguments))
-    resolved = arguments.resolve()
     fetch_models(resolved)
     level = LEVELS[arguments.log_level or "warning"]
     display = display_for(len(plan), as_json=arguments.as_json, level=level)

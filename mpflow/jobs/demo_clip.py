@@ -75,7 +75,7 @@ def _read(path: Path) -> Picture:
 
 
 def _widened(photo: Picture, around: float = 1.0) -> Picture:
-    """A photo in the middle of a wide one, ``around`` times as high, on a blurred copy of itself."""
+    """A photo on a blurred copy of itself that is wide, and ``around`` times as high."""
     rows, columns = photo.shape[:2]
     high = round(rows * around)
     wide = round(high * WIDTH / HEIGHT)

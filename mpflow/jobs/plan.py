@@ -18,7 +18,7 @@ import msgspec
 from mpflow.config import load_preset
 from mpflow.errors import ConfigError, MpflowError, OutputError
 from mpflow.importer import stage_class, target_of
-from mpflow.jobs.discover import Found, discover
+from mpflow.jobs.discover import VIDEO_SUFFIXES, Found, discover
 from mpflow.jobs.naming import Product, below, beside
 from mpflow.spec import JobSpec, Overwrite, partial_name
 from mpflow.urls import is_url
@@ -110,7 +110,7 @@ def _outputs(found: Sequence[Found], request: Request, product: Product) -> list
     elif not output:
         targets = [_beside(one, product) for one in good]
     elif _means_folder(request.inputs, found, output):
-        targets = below(_folder(Path(output)), good, product)
+        targets = below(_folder(output, product), good, product)
     else:
         targets = [_file(Path(output), product)]
     one_each = iter(targets)
@@ -133,13 +133,21 @@ def _means_folder(inputs: Sequence[str], found: Sequence[Found], output: str) ->
     return several or output.endswith(os.sep) or Path(output).is_dir()
 
 
-def _folder(output: Path) -> Path:
-    if output.exists() and not output.is_dir():
+def _folder(output: str, product: Product) -> Path:
+    """An output named as a folder; one that is to be made should not look like a file."""
+    folder = Path(output)
+    if folder.exists() and not folder.is_dir():
         raise OutputError(
-            f"{str(output)!r} is a file, but several inputs need a folder",
+            f"{output!r} is a file, but several inputs need a folder",
             cure="give a folder with -o; it is made if it is missing",
         )
-    return output
+    looks_like_file = folder.suffix.lower() in {*VIDEO_SUFFIXES, product.suffix} - {""}
+    if looks_like_file and not folder.exists() and not output.endswith(os.sep):
+        raise OutputError(
+            f"{output!r} would be a folder, since the input may be several files",
+            cure=f"end it in /, as in {output}/, or give a folder's name without an ending",
+        )
+    return folder
 
 
 def _beside(found: Found, product: Product) -> Path:
@@ -156,6 +164,11 @@ def _file(output: Path, product: Product) -> Path:
         raise OutputError(
             f"{str(output)!r} does not say which container to write",
             cure=f"add an ending, for example {output.name}.mp4",
+        )
+    if product.suffix and output.suffix.lower() in VIDEO_SUFFIXES - {product.suffix}:
+        raise OutputError(
+            f"{str(output)!r} would be {product.suffix.lstrip('.')}, not a video",
+            cure=f"name it {output.with_suffix(product.suffix).name}",
         )
     if not output.parent.is_dir():
         raise OutputError(

@@ -39,13 +39,16 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
         return result
     frames = _frames_in(partial)
     if frames:
-        kept = f"{str(partial)!r} has the first {frames} frames and is playable"
+        plays = " and is playable" if partial.suffix != LINES else ""
+        kept = f"{str(partial)!r} has the first {frames} frames{plays}"
     else:
         with suppress(OSError):
             partial.unlink()
         kept = "nothing was kept of the output"
     report = msgspec.structs.replace(
-        result.report, partial=job.partial if frames else "", playable=bool(frames)
+        result.report,
+        partial=job.partial if frames else "",
+        playable=bool(frames) and partial.suffix != LINES,
     )
     return JobResult(report, _completed(result.error, kept, named=bool(frames)))
 

@@ -25,7 +25,7 @@ def test_help_of_run_lists_every_exit_status(invoke: Invoke) -> None:
     text = invoke("run", "--help").output
     table = text[text.index("Exit status:") :]
     listed = [int(word) for word in table.split() if word.isdigit()]
-    assert listed == [0, 1, 2, 3, 4, 5, 6, 130, 143]
+    assert listed == [0, 1, 2, 3, 4, 5, 6, 130, 143, 141]
 
 
 def test_version_is_the_packages(invoke: Invoke) -> None:
@@ -36,10 +36,23 @@ def test_dry_run_shows_jobs_and_origins_and_touches_nothing(invoke: Invoke, here
     Path("in.mp4").write_bytes(b"not looked at")
     answer = invoke("run", "in.mp4", "-o", "new/", "--crf", "23", "--dry-run")
     assert answer.exit_code == 0
-    assert "in.mp4 -> new/in.mp4" in answer.output
+    assert answer.output.splitlines()[0] == "in.mp4 -> new/in.mp4"
     (line,) = [line for line in answer.output.splitlines() if line.startswith("encode.crf ")]
     assert line.split() == ["encode.crf", "=", "23.0", "#", "flag", "--crf"]
     assert [path.name for path in here.iterdir()] == ["in.mp4"]
+
+
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+def test_a_wrong_value_is_told_before_an_output_that_exists(
+    invoke: Invoke, here: Path, dry: list[str]
+) -> None:
+    for name in ("in.mp4", "out.mp4"):
+        Path(name).write_bytes(b"not looked at")
+    words = ["run", "in.mp4", "-o", "out.mp4", *dry]
+    assert "exists already" in invoke(*words).stderr
+    answer = invoke(*words, "--set", "detect.scoore=1")
+    assert answer.exit_code == 2
+    assert "detect.scoore" in answer.stderr
 
 
 def test_dry_run_as_json_holds_the_same(invoke: Invoke, here: Path) -> None:

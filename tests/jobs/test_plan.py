@@ -203,6 +203,11 @@ def test_a_name_that_is_no_utf8_is_an_input_error(make: Make) -> None:
         (["a.mp4"], "-", "redact", "standard output"),
         (["a.mp4", "b.mp4"], "-", "detect-only", "share standard output"),
         (["a.mp4"], "rtmp://host/x", "redact", "cannot be a URL"),
+        (["a.mp4"], "new.mp4", "detect-only", "not a video"),
+        (["a.mp4"], "new.MKV", "detect-only", r"name it new\.jsonl"),
+        (["a.mp4", "b.mp4"], "new.mp4", "redact", "would be a folder"),
+        (["."], "new.mkv", "redact", r"end it in /, .*new\.mkv/"),
+        (["a.mp4", "b.mp4"], "new.jsonl", "detect-only", "would be a folder"),
     ],
 )
 def test_outputs_that_cannot_be_are_refused(
@@ -212,6 +217,21 @@ def test_outputs_that_cannot_be_are_refused(
         make(name)
     with pytest.raises(OutputError, match=says):
         draw_plan(Request(inputs, output, preset, "yes"))
+
+
+def test_a_folder_may_be_called_anything_when_it_is_meant(make: Make) -> None:
+    make("d/a.mp4")
+    for output in ("new.mp4/", "2024.05.01"):
+        assert draw_plan(Request(["d"], output))[0].job.output == str(Path(output) / "a.mp4")
+    Path("there.mp4").mkdir()
+    assert draw_plan(Request(["d"], "there.mp4"))[0].job.output == "there.mp4/a.mp4"
+
+
+def test_faces_may_go_to_a_file_of_any_name_that_is_no_videos(make: Make) -> None:
+    make("a.mp4")
+    for output in ("faces.jsonl", "faces.txt", "faces"):
+        (job,) = plan_jobs(["a.mp4"], output, preset="detect-only")
+        assert job.output == output
 
 
 def test_faces_may_go_to_standard_output(make: Make) -> None:

@@ -1,10 +1,13 @@
-"""What --strict makes of a job that is done."""
+"""What is said of an output that was not finished, and what --strict makes of a job that is."""
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from mpflow.errors import Degraded
+import pytest
+from clips import make
+
+from mpflow.errors import Degraded, Interrupted
 from mpflow.jobs.settle import settle
 from mpflow.report import Report
 from mpflow.session import JobResult
@@ -37,3 +40,24 @@ def test_strict_makes_an_error_of_lost_frames(
 @pytest.mark.parametrize("expected", [None, 40, 39])
 def test_strict_says_nothing_of_a_whole_file(expected: int | None) -> None:
     assert settled(frames_read=40, frames_expected=expected).error is None
+
+
+def stopped(partial: Path) -> JobResult:
+    job = JobSpec("1", "in.mkv", str(partial.with_name("out")), str(partial))
+    return settle(job, JobResult(Report("1", "in.mkv"), Interrupted("stopped by SIGINT")))
+
+
+def test_lines_that_were_not_finished_are_counted_and_not_called_playable(tmp_path: Path) -> None:
+    partial = tmp_path / "out.partial.jsonl"
+    partial.write_text('{"frame": 0}\n{"frame": 1}\n{"fra')
+    result = stopped(partial)
+    assert result.error is not None
+    assert result.error.cure == f"{str(partial)!r} has the first 2 frames"
+    assert (result.report.partial, result.report.playable) == (str(partial), False)
+
+
+def test_a_video_that_was_not_finished_is_called_playable(tmp_path: Path) -> None:
+    result = stopped(make(tmp_path / "out.partial.mkv"))
+    assert result.error is not None
+    assert result.error.cure.endswith("has the first 30 frames and is playable")
+    assert result.report.playable
