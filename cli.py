@@ -83,10 +83,10 @@ def models_list(as_json: bool) -> None:
 
 @models.command("pull", short_help="Fetch models into the cache.")
 @click.argument("names", nargs=-1)
-@click.option("--all", "everything", is_flag=True, help="Everything in the list.")
+@click.option("--all", "everything", is_flag=True, help="All models, but no sample media.")
 @click.option("--offline", is_flag=True, envvar="MPFLOW_OFFLINE", help="Never use the network.")
 def models_pull(names: tuple[str, ...], everything: bool, offline: bool) -> None:
-    """Fetch models into the cache and check them; without NAMES, the default ones."""
+    """Fetch models into the cache and check them; without NAMES, those that the presets use."""
     from mpflow.console import models as room
 
     room.pull(names, everything=everything, offline=offline)
@@ -113,7 +113,7 @@ def models_path(name: str, offline: bool) -> None:
 
 @cli.group()
 def presets() -> None:
-    """Presets: list, show."""
+    """Presets: list, show, keys."""
 
 
 @presets.command("list")
@@ -140,6 +140,21 @@ def presets_show(name: str, settings: tuple[str, ...], config: Path | None, as_j
         click.echo(json.dumps(values_as_data(resolved), ensure_ascii=False))
     else:
         click.echo("\n".join(value_lines(resolved)))
+
+
+@presets.command("keys", short_help="Every key: meaning, default, what it takes.")
+@click.argument("stages", nargs=-1, metavar="[STAGE]...")
+def presets_keys(stages: tuple[str, ...]) -> None:
+    """Every key of the STAGEs, or of all: what it means, its default, and what it takes.
+
+    A STAGE is detect, redact and so on, package.module:Class for one of your own, or general for
+    the keys that belong to no stage. Set a key with --set, in a --config file, or by the
+    environment.
+    """
+    from mpflow.console.keys import key_lines
+
+    for line in key_lines(stages):
+        click.echo(line)
 
 
 @cli.command()

@@ -195,11 +195,10 @@ def _onnxruntime() -> Iterator[Check]:
 
 
 def _models() -> Iterator[Check]:
+    from mpflow.jobs.models import models_of_presets
     from mpflow.models.store import Condition, ModelStore
 
-    store = ModelStore()
-    wanted = [name for name, entry in store.manifest.entries.items() if entry.default]
-    for item in store.verify(wanted):
+    for item in ModelStore().verify(models_of_presets()):
         name, where = f"model {item.name}", f"{item.condition} ({item.path})"
         cure = f"mpflow models pull {item.name}"
         if item.condition is Condition.PRESENT:

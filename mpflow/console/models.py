@@ -9,6 +9,7 @@ import click
 
 from mpflow.console.text import say, size
 from mpflow.errors import ModelError
+from mpflow.jobs.models import models_of_presets
 from mpflow.models.store import Condition, Item, ModelStore
 
 
@@ -27,10 +28,13 @@ def show_list(*, as_json: bool) -> None:
 
 
 def pull(names: Sequence[str], *, everything: bool, offline: bool) -> None:
-    """Fetch entries; without names the default models."""
+    """Fetch entries; without names the models that the presets use, or all models."""
     store = ModelStore(offline=offline)
     entries = store.manifest.entries
-    wanted = names or [name for name, entry in entries.items() if everything or entry.default]
+    if everything:
+        wanted = [*names, *(name for name, entry in entries.items() if entry.role != "media")]
+    else:
+        wanted = list(names) or models_of_presets()
     for name, path in store.pull(wanted, progress=say).items():
         click.echo(f"{name}  {path}")
 

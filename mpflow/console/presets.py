@@ -22,12 +22,15 @@ def value_lines(resolved: Resolved) -> Iterator[str]:
     """Every key with its value and where the value came from."""
     yield f"# preset {resolved.spec.preset}: {resolved.description}"
     yield "# stages: " + " -> ".join(stage.name for stage in resolved.spec.stages)
-    rows = [(key, _shown(value)) for key, value in _in_order(resolved)]
-    key_width = max(len(key) for key, _ in rows)
-    value_width = min(24, max(len(value) for _, value in rows))
-    for key, value in rows:
-        origin = resolved.origins[key]
-        yield f"{key.ljust(key_width)} = {value.ljust(value_width)}  # {origin}"
+    yield from aligned([(key, value, resolved.origins[key]) for key, value in _in_order(resolved)])
+
+
+def aligned(rows: Sequence[tuple[str, Any, str]]) -> Iterator[str]:
+    """Keys, values and a remark on each, below each other: ``key = value  # remark``."""
+    key_width = max((len(key) for key, _, _ in rows), default=0)
+    value_width = min(24, max((len(_shown(value)) for _, value, _ in rows), default=0))
+    for key, value, remark in rows:
+        yield f"{key.ljust(key_width)} = {_shown(value).ljust(value_width)}  # {remark}"
 
 
 def values_as_data(resolved: Resolved) -> dict[str, Any]:

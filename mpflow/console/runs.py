@@ -63,12 +63,10 @@ def show_plan(arguments: Arguments) -> None:
 
 
 def fetch_models(resolved: Resolved) -> None:
-    """Fetch what the stages' ``model`` options name, so that the user sees why it takes long."""
-    wanted = [
-        stage.options["model"]
-        for stage in resolved.spec.stages
-        if stage.options.get("model") and not stage.options.get("path")
-    ]
+    """Fetch the models of the run now, so that the user sees why it takes long."""
+    from mpflow.jobs.models import models_of
+
+    wanted = models_of(resolved.spec)
     if not wanted:
         return
     from mpflow.console.text import say

@@ -4,6 +4,7 @@
     naming.py     a file -> the names of its output and of the partial
     plan.py       both -> JobSpecs, with every conflict found before anything starts
     folders.py    the folders of outputs
+    models.py     the models that a pipeline needs
     settle.py     an output that was not finished is kept if it plays, and named
     batch.py      one job after another over a session; one failure does not stop the others
 

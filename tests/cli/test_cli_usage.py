@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
 from mpflow import __version__
+from mpflow.models.store import ModelStore
 
 Invoke = Callable[..., Result]
 
@@ -109,6 +110,54 @@ def test_offline_says_which_command_fetches_what_is_missing(
         assert "mpflow models pull yunet" in answer.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "fetched"), [([], ["yunet"]), (["--all"], ["yunet", "sface", "centerface"])]
+)
+def test_pull_without_names_takes_what_the_presets_use_and_all_means_no_media(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, words: list[str], fetched: list[str]
+) -> None:
+    def pull(self: ModelStore, names: Iterable[str], progress: object) -> dict[str, Path]:
+        return {name: Path(f"{name}.onnx") for name in names}
+
+    monkeypatch.setattr(ModelStore, "pull", pull)
+    lines = invoke("models", "pull", *words).stdout.splitlines()
+    assert lines == [f"{name}  {name}.onnx" for name in fetched]
+
+
+def test_keys_explains_every_key_of_every_stage(invoke: Invoke) -> None:
+    answer = invoke("presets", "keys")
+    assert answer.exit_code == 0
+    keys = [line.split()[0] for line in answer.output.splitlines() if " = " in line]
+    shown = json.loads(invoke("presets", "show", "redact", "--json").stdout)["values"]
+    only_once = {"decode.workers", "encode.workers"}  # a source and a sink have one worker
+    assert set(shown) - only_once <= set(keys)
+    assert len(keys) == len(set(keys))
+    assert "mosaic cells along the longer" in answer.output
+    (stall,) = [line for line in answer.output.splitlines() if line.startswith("stall ")]
+    assert stall.split()[:3] == ["stall", "=", "60.0"]
+
+
+def test_keys_of_one_stage_says_what_each_takes(invoke: Invoke) -> None:
+    lines = invoke("presets", "keys", "redact", "general").output.splitlines()
+    keys = {line.split()[0] for line in lines if " = " in line}
+    assert "redact.cells" in keys
+    assert "slots" in keys
+    assert not [key for key in keys if key.startswith("detect.")]
+    (method,) = [line for line in lines if line.startswith("redact.method ")]
+    assert method.split("#")[1].strip() == "blur, mosaic or solid"
+
+
+def test_keys_of_a_stage_of_ones_own(invoke: Invoke) -> None:
+    answer = invoke("presets", "keys", "foreign_stages:Tint")
+    assert any(line.startswith("tint.habit ") for line in answer.output.splitlines())
+
+
+def test_keys_of_an_unknown_stage_offers_the_nearest(invoke: Invoke) -> None:
+    answer = invoke("presets", "keys", "redcat")
+    assert answer.exit_code == 2
+    assert "redact" in answer.stderr
+
+
 def test_verify_names_a_damaged_model_and_its_cure(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +183,7 @@ def test_doctor_checks_memory_encoders_and_models(invoke: Invoke) -> None:
     checks = {check["name"]: check for check in map(json.loads, answer.stdout.splitlines())}
     for name in ("shared memory", "threads", "FFmpeg", "encoders", "OpenCV", "onnxruntime"):
         assert checks[name]["verdict"] == "ok", checks[name]
+    assert [name for name in checks if name.startswith("model ")] == ["model yunet"]
     assert answer.exit_code == 0
     assert "shared memory" in invoke("doctor").output
 

@@ -1,0 +1,19 @@
+"""Which models a pipeline needs: what its stages' ``model`` options name."""
+
+from __future__ import annotations
+
+from mpflow.config import preset_names, resolve
+from mpflow.spec import PipelineSpec
+
+
+def models_of(spec: PipelineSpec) -> list[str]:
+    """The names in the manifest; a stage with a ``path`` of its own needs none."""
+    options = [stage.options for stage in spec.stages]
+    named = [each["model"] for each in options if each.get("model") and not each.get("path")]
+    return list(dict.fromkeys(named))
+
+
+def models_of_presets() -> list[str]:
+    """What the presets that ship with mpflow need, as they ship."""
+    specs = [resolve(name, environ={}).spec for name in preset_names()]
+    return list(dict.fromkeys(name for spec in specs for name in models_of(spec)))
