@@ -16,6 +16,7 @@ import click
 
 from mpflow.console.output import mute
 from mpflow.errors import EXIT_SIGPIPE, ConfigError, InternalError, MpflowError
+from mpflow.urls import hide_credentials
 
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", click.exceptions.Exit)
 """A group without a command: its help is the answer. Before click 8.2 that was no error."""
@@ -59,12 +60,17 @@ def _errors_told(as_json: bool, meta: dict[str, Any]) -> Iterator[None]:
     except Exception as error:
         told = _explained(error)
         if as_json:
-            event = {"event": "error", "exit_status": told.exit_status}
-            click.echo(json.dumps({**event, "what": told.what, "cure": told.cure}))
+            click.echo(_event(told))
         from mpflow.console.text import show_error
 
         show_error(told, debug=meta.get("mpflow.debug", False))
         raise click.exceptions.Exit(told.exit_status) from error
+
+
+def _event(error: MpflowError) -> str:
+    words = {"what": hide_credentials(error.what), "cure": hide_credentials(error.cure)}
+    event = {"event": "error", "exit_status": error.exit_status, **words}
+    return json.dumps(event, ensure_ascii=False)
 
 
 def _asks_for_json(words: Sequence[str]) -> bool:

@@ -36,9 +36,9 @@ def say(text: str) -> None:
 def show_error(error: MpflowError, *, debug: bool = False, log: Log | None = None) -> None:
     """What happened, the cure, and where: with ``debug`` always, else when it is nobody's fault
     but ours or a stage's, and shortened. What ``log`` has shown is not shown again."""
-    say(f"mpflow: error: {error.what}")
+    say(f"mpflow: error: {hide_credentials(error.what)}")
     if error.cure:
-        say(f"  cure: {error.cure}")
+        say(f"  cure: {hide_credentials(error.cure)}")
     lines = _trace(error, debug=debug)
     if log is None or not log.has_shown(lines):
         for line in lines if debug else lines[-_TRACE_LINES:]:

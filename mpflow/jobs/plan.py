@@ -109,6 +109,8 @@ def _outputs(found: Sequence[Found], request: Request, product: Product) -> list
         raise OutputError("an output cannot be a URL", cure="write a file and upload it")
     elif not output:
         targets = [_beside(one, product) for one in good]
+    elif not good:
+        targets = []  # their own errors say more than one about the output
     elif _means_folder(request.inputs, found, output):
         targets = below(_folder(output, product), good, product)
     else:

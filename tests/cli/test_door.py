@@ -87,6 +87,14 @@ def test_wrong_words_are_refused_in_the_same_voice_as_wrong_values(
     assert helps in second
 
 
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_an_error_shows_no_password_of_a_url(invoke: Invoke, more: list[str]) -> None:
+    answer = invoke("run", "in.mp4", "--preset", "http://me:secret@host/x", *more)
+    assert answer.exit_code == 2
+    assert "http://***@host/x" in answer.output
+    assert "secret" not in answer.output
+
+
 def test_a_group_without_a_command_shows_its_help(invoke: Invoke) -> None:
     answer = invoke("models")
     assert answer.exit_code == 2
