@@ -100,7 +100,7 @@ class WorkerHandle:
         how = f"by {facts['signal']}" if facts["signal"] else f"with exit code {code}"
         error = StageDied(
             f"stage {self.label} (pid {self.process.pid}) ended {how} while it was needed",
-            cure="its last words are in the log; run again with --log-level debug for more",
+            cure="run again with --log-level debug for more, and report what it shows",
             facts=facts,
         )
         error.remote_traceback = "\n".join(self.lines)

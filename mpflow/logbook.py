@@ -71,7 +71,9 @@ class Logbook:
             self._keep("info", text)
         else:
             what = f"job {report.job} failed: {error['what']}"
-            self._keep("error", "\n".join(part for part in (what, error["traceback"]) if part))
+            # a traceback is of use where the fault is ours or a stage's, not for a missing file
+            own = error["type"] in ("InternalError", "ContractError", "StageDied")
+            self._keep("error", f"{what}\n{error['traceback']}" if own else what)
 
     def flush(self) -> None:
         """Write how often each text came again, and forget the texts."""

@@ -15,6 +15,7 @@ from mpflow.console import text
 from mpflow.jobs.batch import Outcome
 from mpflow.logbook import LEVELS
 from mpflow.spec import JobSpec
+from mpflow.urls import hide_credentials
 
 
 class Bar:
@@ -31,7 +32,7 @@ class Bar:
     def started(self, job: JobSpec) -> None:
         """A job is given to the session."""
         self._begun = time.monotonic()
-        name = Path(job.input).name or job.input
+        name = Path(job.input).name or hide_credentials(job.input)
         label = name if self._jobs == 1 else f"[{job.id}/{self._jobs}] {name}"
         self._progress = _Stages(self._console, label)
         self._progress.start()

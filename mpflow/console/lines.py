@@ -29,6 +29,7 @@ from mpflow.console.output import mute
 from mpflow.errors import EXIT_OK
 from mpflow.jobs.batch import Outcome
 from mpflow.spec import JobSpec
+from mpflow.urls import hide_credentials
 
 _WARNINGS = ("warning", "error", "critical")
 _PROGRESS = ("job", "frame", "total", "fps", "eta_s", "dropped", "stages")
@@ -44,7 +45,7 @@ class Lines:
     def started(self, job: JobSpec) -> None:
         """A job is given to the session."""
         self._job = job.id
-        self._write("start", job=job.id, input=job.input, output=job.output)
+        self._write("start", job=job.id, input=hide_credentials(job.input), output=job.output)
 
     def hear(self, message: Message) -> None:
         """News of the run."""

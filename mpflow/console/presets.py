@@ -7,6 +7,7 @@ from typing import Any
 
 from mpflow.config import Resolved, load_preset, preset_names
 from mpflow.jobs import Planned
+from mpflow.urls import hide_credentials
 
 
 def preset_lines() -> Iterator[str]:
@@ -50,13 +51,14 @@ def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
     """What a run would do with each input."""
     for planned in plan:
         job = planned.job
+        source = hide_credentials(job.input)
         if planned.error is not None:
-            yield f"{job.input}: would fail: {planned.error}"
+            yield f"{source}: would fail: {planned.error}"
         elif planned.skipped:
-            yield f"{job.input} -> {job.output}: would be skipped, {planned.skipped}"
+            yield f"{source} -> {job.output}: would be skipped, {planned.skipped}"
         else:
             note = " (overwritten)" if job.overwrite else ""
-            yield f"{job.input} -> {job.output}{note}"
+            yield f"{source} -> {job.output}{note}"
 
 
 def _in_order(resolved: Resolved) -> list[tuple[str, Any]]:

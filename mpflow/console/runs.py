@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mpflow.console.arguments import Arguments
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
+from mpflow.urls import hide_credentials
 
 if TYPE_CHECKING:  # loaded when the supervisor has been started, not before
     from mpflow.config import Resolved
@@ -52,6 +53,7 @@ def show_plan(arguments: Arguments) -> None:
         jobs = [
             {
                 **msgspec.to_builtins(planned.job),
+                "input": hide_credentials(planned.job.input),
                 "error": None if planned.error is None else planned.error.what,
                 "skipped": planned.skipped,
             }

@@ -72,6 +72,8 @@ def summary(report: Report) -> str:
         f"{report.frames_written} frames in {report.seconds:.1f} s"
         f" ({report.frames_per_second:.1f} frames/s)"
     ]
+    if report.faces:
+        parts.append(f"{report.faces} faces in {report.frames_with_faces} of them")
     if report.size:
         parts.append(size(report.size))
     if (slowest := report.bottleneck) is not None:
@@ -105,7 +107,7 @@ def size(count: int) -> str:
 def _row(outcome: Outcome) -> tuple[str, str, str, str]:
     report, error = outcome.report, outcome.error
     frames = f"{report.frames_written} frames" if report is not None else "-"
-    name = Path(outcome.job.input).name or outcome.job.input
+    name = Path(outcome.job.input).name or hide_credentials(outcome.job.input)
     if error is not None:
         kept = f" -> {report.partial}" if report is not None and report.partial else ""
         return _MARKS[outcome.status], frames, name, error.what + kept
@@ -122,7 +124,7 @@ def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False
     """A job that has ended: an error in full, else one line; a batch's table says the rest."""
     if outcome.error is not None and outcome.status is not Status.NOT_RUN:
         if not alone:
-            say(f"mpflow: {outcome.job.input}:")
+            say(f"mpflow: {hide_credentials(outcome.job.input)}:")
         show_error(outcome.error, debug=debug, log=log)
     elif outcome.status is Status.DONE and outcome.report is not None:
         say(summary(outcome.report))

@@ -27,6 +27,7 @@ from mpflow.jobs.settle import settle
 from mpflow.report import Report
 from mpflow.session import JobResult, Session
 from mpflow.spec import JobSpec
+from mpflow.urls import hide_credentials
 
 BREATH_MS = 250
 """How often ``idle`` is called while nothing happens."""
@@ -118,7 +119,7 @@ class Batch:
             with folders_for(job):
                 result = settle(job, self._converse(self._session, job), strict=strict)
         except MpflowError as error:
-            result = JobResult(Report(job.id, job.input, job.output), error)
+            result = JobResult(Report(job.id, hide_credentials(job.input), job.output), error)
         return _judge(job, result)
 
     def _converse(self, session: Session, job: JobSpec) -> JobResult:
