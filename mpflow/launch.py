@@ -28,7 +28,10 @@ from mpflow.workerstart import WorkerStart
 PRELOADED = (
     "mpflow.launch",
     "mpflow.worker",
+    "mpflow.media.reader",
+    "mpflow.media.writer",
     "mpflow.stages.decode",
+    "mpflow.stages.detect",
     "mpflow.stages.redact",
     "mpflow.stages.encode",
 )

@@ -15,13 +15,15 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from mpflow.frame import Frame
 from mpflow.spec import Job, JobSpec, MediaInfo, SinkSummary, SourceSummary
 from mpflow.tokens import Token
+
+if TYPE_CHECKING:  # reading a stage's options must not load what works with pixels
+    from mpflow.frame import Frame
 
 __all__ = [
     "ANYTHING",

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
-from av import VideoFrame
 
-from mpflow.frame import Frame
-from mpflow.media.pixels import copy_planes
-from mpflow.media.probe import probe
-from mpflow.media.reader import VideoReader, require_same
 from mpflow.spec import JobSpec, MediaInfo, SourceSummary
 from mpflow.stage import Job, Options, Picture, Source
+
+if TYPE_CHECKING:  # see mpflow.stage
+    from av import VideoFrame
+
+    from mpflow.frame import Frame
+    from mpflow.media.reader import VideoReader
 
 
 class DecodeOptions(Options, frozen=True):
@@ -32,10 +33,14 @@ class Decode(Source[DecodeOptions]):
 
     def probe(self, job: JobSpec) -> MediaInfo:
         """Look at the input; raises InputError."""
+        from mpflow.media.probe import probe
+
         return probe(job.input)
 
     def begin(self, job: Job) -> None:
         """Open the input."""
+        from mpflow.media.reader import VideoReader, require_same
+
         self.close()
         require_same(job.spec.input, job.media)
         self._time_base = job.media.video.time_base
@@ -74,4 +79,6 @@ class Decode(Source[DecodeOptions]):
 
 
 def _fill(picture: VideoFrame, frame: Frame) -> None:
+    from mpflow.media.pixels import copy_planes
+
     copy_planes(picture, frame.fill_planes())

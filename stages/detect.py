@@ -10,23 +10,23 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import cv2
 import msgspec
-import numpy as np
-import numpy.typing as npt
 
 from mpflow.errors import ConfigError
-from mpflow.frame import Frame
-from mpflow.models.detections import Detections
-from mpflow.models.detectors import detector
-from mpflow.models.sessions import open_session
-from mpflow.models.store import ModelStore
 from mpflow.stage import Job, Options, Stage, Work
 from mpflow.tokens import Face, Token
 
-Floats = npt.NDArray[np.float32]
+if TYPE_CHECKING:  # see mpflow.stage
+    import numpy as np
+    import numpy.typing as npt
+
+    from mpflow.frame import Frame
+    from mpflow.models.detections import Detections
+
+    Floats = npt.NDArray[np.float32]
+
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 # The network's coarsest grid has a cell of 32 pixels, and small faces are found down to about
@@ -81,6 +81,12 @@ class Detect(Stage[DetectOptions]):
 
     def open(self) -> None:
         """Load the network, and say in the report what runs it."""
+        import cv2
+        import numpy as np
+
+        from mpflow.models.detectors import detector
+        from mpflow.models.sessions import open_session
+
         options, context = self.options, self.context
         threads = options.threads or context.threads
         cv2.setNumThreads(threads)
@@ -111,6 +117,8 @@ class Detect(Stage[DetectOptions]):
 
     def _fill(self, frames: Sequence[Frame]) -> tuple[Floats, list[float]]:
         """Every frame upright in one tensor [n, 3, height, width], and the scale of each."""
+        import numpy as np
+
         width, height = self._blob_size(frames[0])
         if self._tensor.shape[2:] != (height, width) or len(self._tensor) < len(frames):
             self._tensor = np.empty((len(frames), 3, height, width), np.float32)
@@ -119,6 +127,8 @@ class Detect(Stage[DetectOptions]):
         return tensor, scales
 
     def _fill_one(self, frame: Frame, out: Floats) -> float:
+        import numpy as np
+
         if not self._turns:
             return frame.detector_blob(out.shape[2], out.shape[1], out)[1]
         height, width = out.shape[1:] if self._turns == 2 else out.shape[:0:-1]
@@ -137,6 +147,8 @@ class Detect(Stage[DetectOptions]):
         return auto_size(*(sides if self._turns % 2 == 0 else sides[::-1]))
 
     def _model_path(self) -> Path:
+        from mpflow.models.store import ModelStore
+
         if self.options.path:
             return Path(self.options.path)
         store = ModelStore(offline=self.context.offline)
@@ -168,6 +180,8 @@ def to_faces(
 
     ``turns`` is how many quarter turns counter-clockwise made the picture upright.
     """
+    import numpy as np
+
     corners = _turn_back(found.boxes.reshape(-1, 2, 2) / np.float32(scale), size, turns)
     boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1).tolist()
     points = _turn_back(found.points / np.float32(scale), size, turns).tolist()
@@ -179,6 +193,8 @@ def to_faces(
 
 def _turn_back(points: Any, size: tuple[int, int], turns: int) -> Any:
     """Points [..., 2] of an upright picture, in the frame of ``size`` that it was made from."""
+    import numpy as np
+
     width, height = size
     x, y = points[..., 0], points[..., 1]
     turned = {

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
 from mpflow.errors import InternalError
-from mpflow.frame import Frame
-from mpflow.media.encoder import Settings, held_pictures, threads_for
-from mpflow.media.opening import Keep
-from mpflow.media.writer import MediaWriter
 from mpflow.spec import SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token
+
+if TYPE_CHECKING:  # see mpflow.stage
+    from mpflow.frame import Frame
+    from mpflow.media.encoder import Settings
+    from mpflow.media.writer import MediaWriter
 
 
 class EncodeOptions(Options, frozen=True):
@@ -46,10 +47,15 @@ class Encode(Sink[EncodeOptions]):
     @property
     def holds(self) -> int:
         """Slots whose pixels the encoder may still use after ``write``: its frame threads'."""
+        from mpflow.media.encoder import held_pictures
+
         return held_pictures(self._settings)
 
     def begin(self, job: Job) -> None:
         """Open the output under its partial name; raises before anything is left behind."""
+        from mpflow.media.opening import Keep
+        from mpflow.media.writer import MediaWriter
+
         options = self.options
         keep = Keep(options.keep_streams, options.keep_metadata)
         self._writer = MediaWriter(job.spec, job.media, self._settings, keep, self.context.warn)
@@ -72,6 +78,8 @@ class Encode(Sink[EncodeOptions]):
 
     @property
     def _settings(self) -> Settings:
+        from mpflow.media.encoder import Settings, threads_for
+
         options = self.options
         return Settings(
             codec=options.codec,

@@ -12,16 +12,18 @@ from __future__ import annotations
 import sys
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import msgspec
 
 from mpflow.errors import InternalError, OutputError
-from mpflow.frame import Frame
-from mpflow.media.output import OutputFile, output_error
 from mpflow.spec import SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Face, Token
+
+if TYPE_CHECKING:  # see mpflow.stage
+    from mpflow.frame import Frame
+    from mpflow.media.output import OutputFile
 
 _STDOUT = "-"
 
@@ -48,6 +50,8 @@ class FacesJson(Sink[FacesJsonOptions]):
 
     def begin(self, job: Job) -> None:
         """Open the output; raises OutputError or ResourceError."""
+        from mpflow.media.output import OutputFile
+
         self._frames = 0
         if job.spec.output in ("", _STDOUT):
             self._stream = _open_stdout(job.spec.partial)
@@ -69,6 +73,8 @@ class FacesJson(Sink[FacesJsonOptions]):
 
     def finish(self, *, complete: bool) -> SinkSummary:
         """Close the file; a complete one gets its final name."""
+        from mpflow.media.output import output_error
+
         stream, self._stream = self._stream, None
         file, self._file = self._file, None
         try:
@@ -124,6 +130,8 @@ class FacesJson(Sink[FacesJsonOptions]):
         return line
 
     def _explain(self, error: OSError) -> Exception:
+        from mpflow.media.output import output_error
+
         if self._file is None:
             return OutputError(
                 f"standard output cannot be written: {error.strerror}",

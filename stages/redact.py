@@ -10,18 +10,18 @@ A frame marked MASKED is covered whole.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import cv2
 import msgspec
 
-from mpflow import cover
-from mpflow.colour import Colour
-from mpflow.cover import Outline, Plane, Weights
-from mpflow.frame import Frame, Region
-from mpflow.picture import PixelFormat, PlaneFormat
 from mpflow.stage import Options, Stage, Work
 from mpflow.tokens import Box, Face, FrameState, Token
+
+if TYPE_CHECKING:  # see mpflow.stage
+    from mpflow.colour import Colour
+    from mpflow.cover import Plane, Weights
+    from mpflow.frame import Frame, Region
+    from mpflow.picture import PixelFormat, PlaneFormat
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
@@ -59,6 +59,10 @@ class Redact(Stage[RedactOptions]):
 
     def open(self) -> None:
         """Keep OpenCV to the threads this worker may use."""
+        import cv2
+
+        from mpflow.cover import Outline
+
         cv2.setNumThreads(self.context.threads)
         options = self.options
         self._outline = Outline(options.shape, options.margin, options.feather)
@@ -93,6 +97,8 @@ class Redact(Stage[RedactOptions]):
         formats: Sequence[PlaneFormat],
         values: Sequence[tuple[int, ...]],
     ) -> None:
+        from mpflow import cover
+
         side = max(face[2] - face[0], face[3] - face[1])
         cell = max(side / self.options.cells * self.options.strength, _LEAST_CELL)
         weights: dict[PlaneFormat, Weights] = {}
@@ -105,6 +111,8 @@ class Redact(Stage[RedactOptions]):
     def _cover(
         self, plane: Plane, plane_format: PlaneFormat, cell: float, value: tuple[int, ...]
     ) -> Plane:
+        from mpflow import cover
+
         across, down = 1 << plane_format.xshift, 1 << plane_format.yshift
         match self.options.method:
             case "mosaic":
