@@ -104,6 +104,8 @@ class Hand:
     def free(self, leases: Sequence[Lease]) -> None:
         """F1 for leases that have ended."""
         for lease in leases:
+            if steps.fill_released:
+                self._fill(lease)
             self.transact(_free, lease.cell, lease=lease)
             self.journal.clear(lease)
         if self.stage == self.segment.geometry.sink:
@@ -138,6 +140,12 @@ class Hand:
             )
         if lease.segment is not self.segment or lease.stage != self.stage:
             raise ForeignLease(f"frame {lease.seq} was leased elsewhere", seq=lease.seq)
+
+    def _fill(self, lease: Lease) -> None:
+        """Overwrite the pixels of a slot that nobody may use any more."""
+        geometry = self.segment.geometry
+        at = geometry.slot_at(lease.slot)
+        self.segment.bytes[at : at + geometry.slot_bytes] = steps.FILL * geometry.slot_bytes
 
     def _keep(self, lease: Lease, watch: weakref.ref[Any]) -> NoReturn:
         """The slot stays held until its last view dies, and that is an error."""

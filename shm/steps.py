@@ -7,6 +7,7 @@ fault of the tests.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -40,6 +41,12 @@ STEPS: dict[str, str] = {
     "R3W": "recovery of the sink: a READY slot, or one of its own, becomes FREE",
 }
 
+
+FILL = b"\xa5"
+
+fill_released = bool(os.environ.get("MPFLOW_TEST_FILL"))
+"""In tests: a slot is filled with a pattern before it becomes FREE, so that whoever still uses
+its pixels gets caught."""
 
 hook: Callable[[str], None] | None = None
 """Called with a step's name right before its store; None, and then not called, in production."""

@@ -254,6 +254,20 @@ def test_wait_names_other_descriptors_that_are_readable(small) -> None:
     assert stage.wait(5, [other.fileno()]) == [other.fileno()]
 
 
+def test_in_tests_a_released_slot_is_filled_with_a_pattern(small) -> None:
+    source, stage, sink = small.ring(0, 0), small.ring(1, 1), small.ring(2, 3)
+    publish(source)
+    held = stage.take()
+    held.view(0, (4096,), writable=True)[:] = 3
+    stage.give(held, b"")
+    last = sink.take()
+    slot = last.slot
+    assert set(last.view(0, (4096,)).tolist()) == {3}
+    sink.free(last)
+    at = small.segment.geometry.slot_at(slot)
+    assert bytes(small.segment.bytes[at : at + 4096]) == b"\xa5" * 4096
+
+
 def test_only_ready_frames_are_shed(small) -> None:
     source, stage = small.ring(0, 0), small.ring(1, 1)
     publish(source, 3)
