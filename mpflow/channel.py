@@ -7,7 +7,6 @@ keeps messages whole, carries descriptors, and says at once when the other side 
 from __future__ import annotations
 
 import array
-import os
 import socket
 from collections.abc import Iterable, Sequence
 from errno import EBADF
@@ -91,12 +90,6 @@ class Channel:
     def close(self) -> None:
         """Close this end."""
         self._sock.close()
-
-    def detach_for_child(self) -> int:
-        """Give up this end as a bare descriptor that a child process may inherit."""
-        descriptor = self._sock.detach()
-        os.set_inheritable(descriptor, True)
-        return descriptor
 
     def __enter__(self) -> Self:
         return self

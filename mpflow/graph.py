@@ -17,9 +17,6 @@ MIB = 1 << 20
 SLACK_SLOTS = 6
 """Free slots beyond what the stages hold, so that a short stall of one does not stop another."""
 
-MEMORY_SHARE = 0.5
-"""The part of the free shared memory that a run takes unasked."""
-
 
 @dataclass(frozen=True, slots=True)
 class Demand:

@@ -99,7 +99,6 @@ class StageRunner:
         self._stage = stage
         self._policy = BatchPolicy(stage.max_batch, int(stage.max_wait_ms * 1e6))
         self._held: dict[int, _Held] = {}
-        self._flushed = False
 
     def run(self) -> None:
         """Work until the job is over."""

@@ -102,7 +102,7 @@ def _from_path(source: PathSource, target: Path, start: Path) -> None:
 
 def _from_url(source: UrlSource, target: Path) -> None:
     """Any scheme pooch knows; it gives up after 30 silent seconds."""
-    from pooch.downloaders import choose_downloader  # type: ignore[import-untyped]
+    from pooch.downloaders import choose_downloader
 
     address = without_credentials(source.url)
     try:
