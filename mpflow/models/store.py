@@ -23,9 +23,10 @@ from pathlib import Path
 import platformdirs
 
 from mpflow.errors import ModelError, ResourceError
-from mpflow.models.fetch import Archives, fetch, needs_network, sha256_of, without_credentials
+from mpflow.models.fetch import Archives, fetch, needs_network, sha256_of
 from mpflow.models.lock import locked, taken
 from mpflow.models.manifest import Entry, Manifest
+from mpflow.urls import hide_credentials
 
 Progress = Callable[[str], None]
 
@@ -175,7 +176,7 @@ class ModelStore:
         for source in entry.sources:
             if self.offline and needs_network(source):
                 continue
-            progress(f"fetching {name}: {without_credentials(str(source))}")
+            progress(f"fetching {name}: {hide_credentials(str(source))}")
             try:
                 fetch(source, target, start=self.manifest.directory, archives=archives)
             except ModelError as error:

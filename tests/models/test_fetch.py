@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mpflow.errors import ModelError
-from mpflow.models.fetch import Archives, without_credentials
+from mpflow.models.fetch import Archives
 from mpflow.models.manifest import PackageSource
 from mpflow.models.store import ModelStore
 
@@ -142,9 +142,3 @@ def test_an_address_without_the_file_is_named_without_its_password(
     with pytest.raises(ModelError, match="404") as caught:
         store_of(sources=[{"kind": "url", "url": f"{secret}/thing.bin"}]).path("thing", told.append)
     assert "password" not in str(caught.value) + str(told)
-
-
-def test_credentials_are_taken_out_of_text() -> None:
-    assert without_credentials("at https://me:secret@host/x and ftp://a@b") == (
-        "at https://host/x and ftp://b"
-    )
