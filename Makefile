@@ -1,6 +1,6 @@
 # make demo [INPUT=path]   redact two sample clips (or your own) and say where the results are
 # make test                 every test           make lint    style, types, import contracts
-# make bench                measure; results go to bench/results
+# make bench [DEFACE=path]  measure (against that deface too); results go to bench/results
 #
 # Each sets up $(VENV) by itself; a second call costs nothing. Python 3.11 or newer:
 # make PYTHON=python3.12 ...      With an NVIDIA GPU: make EXTRA=gpu ...
@@ -27,9 +27,9 @@ lint: $(VENV)/.for-test
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.for-bench
-	@set -e; for script in $(sort $(wildcard bench/bench_*.py bench/*/bench_*.py)); do \
-		echo "$$script"; $(BIN)/python "$$script"; \
-	done
+	$(BIN)/python bench/shm/bench_ring.py --out bench/results/shm.json
+	$(BIN)/python bench/bench_run.py $(if $(DEFACE),--deface "$(DEFACE)") --out bench/results/run.json
+	$(BIN)/python bench/bench_memory.py --out bench/results/memory.json
 
 clean:
 	rm -rf "$(VENV)" demo build dist *.egg-info
