@@ -73,7 +73,7 @@ class _Frames(ProgressColumn):
 
 
 class _Stages(Progress):
-    """The bar and, below it, each stage's rate and how busy it is."""
+    """The bar and, below it on one line, each stage's rate and how busy it is in percent."""
 
     def __init__(self, console: Console, label: str) -> None:
         super().__init__(
@@ -103,7 +103,12 @@ class _Stages(Progress):
             rate=f"{message['fps']:.1f} frames/s",
             left="" if left is None else f"{_clock(left)} left",
         )
-        self._below = Text("  ".join(self._stage_figures(message, now)), style="dim")
+        self._below = Text(
+            "  ".join(self._stage_figures(message, now)),
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
         self.refresh()
 
     def get_renderables(self) -> Iterable[RenderableType]:
@@ -117,7 +122,7 @@ class _Stages(Progress):
         for name, stage in message["stages"].items():
             rate = (stage["frames"] - self._last.get(name, 0)) / span if span > 0 else 0.0
             self._last[name] = stage["frames"]
-            figures.append(f"{name} {rate:.0f}/s {stage['busy_ratio']:.0%} busy")
+            figures.append(f"{name} {rate:.0f}/s {stage['busy_ratio']:.0%}")
         return figures
 
 
