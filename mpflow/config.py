@@ -1,11 +1,13 @@
 """From presets, files, environment and flags to one frozen PipelineSpec, strictly.
 
 Each value's origin is kept, so that ``mpflow presets show`` can say where it came from. A key is
-``stage.option`` (``detect.size``), ``stage.workers``, or a general one (``slots``).
+``stage.option`` (``detect.size``), ``stage.workers``, ``stage.limit``, or a general one
+(``slots``).
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -115,8 +117,23 @@ def _stage_spec(name: str, entry: StageEntry, values: Mapping[str, Any]) -> Stag
             f"{name}.workers: {workers!r} is not a number from 1 to {MOST_WORKERS}",
             cure="write for example detect.workers=2",
         )
+    limit = _limit(name, options.pop("limit", entry.limit))
     checked = read_options(name, stage_class(target), options)
-    return StageSpec(name, target, msgspec.to_builtins(checked), workers)
+    return StageSpec(name, target, msgspec.to_builtins(checked), workers, limit)
+
+
+def _limit(name: str, given: Any) -> float:
+    """The seconds after which a silent worker is replaced."""
+    try:
+        limit = float(given)
+    except (TypeError, ValueError):
+        limit = -1.0
+    if not 0 <= limit < math.inf:
+        raise ConfigError(
+            f"{name}.limit: {given!r} is not a number of seconds",
+            cure="write for example detect.limit=30; 0 derives it from measured times",
+        )
+    return limit
 
 
 def _check_shape(preset: str, stages: Sequence[StageSpec]) -> None:
@@ -159,7 +176,11 @@ def _check_place(preset: str, stage: StageSpec, kind: AnyStageClass, *, inner: b
 def _fill_defaults(spec: PipelineSpec, values: dict[str, Any], origins: dict[str, str]) -> None:
     """Complete ``values`` by the defaults that nothing overrode."""
     for stage in spec.stages:
-        for key, value in {"workers": stage.workers, **stage.options}.items():
+        for key, value in {
+            "workers": stage.workers,
+            "limit": stage.limit,
+            **stage.options,
+        }.items():
             values[f"{stage.name}.{key}"] = value
             origins.setdefault(f"{stage.name}.{key}", "default")
     for key in TOP_LEVEL:

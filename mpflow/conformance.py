@@ -80,7 +80,7 @@ class Pattern(Source[PatternOptions]):
         """Start from the first frame again."""
         self._given = 0
 
-    def pictures(self) -> Iterator[Picture]:
+    def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
         """Every frame, 25 a second."""
         for number in range(self.options.frames):
             self._given = number + 1

@@ -45,6 +45,8 @@ def preset_values(preset: str, base: Preset) -> Iterable[Override]:
     for entry in base.stages:
         if entry.workers != StageEntry("").workers:
             yield Override(f"{entry.key}.workers", entry.workers, origin)
+        if entry.limit:
+            yield Override(f"{entry.key}.limit", entry.limit, origin)
         for key, value in entry.options.items():
             yield Override(f"{entry.key}.{key}", value, origin)
     for key in TOP_LEVEL:
@@ -53,10 +55,12 @@ def preset_values(preset: str, base: Preset) -> Iterable[Override]:
 
 
 def privacy_values(preset: str, base: Preset) -> Iterable[Override]:
-    """What a private preset asks of its sink: that nothing leaves beside the redacted picture."""
+    """What a private preset asks: that nothing leaves beside the redacted picture, and that a
+    frame which could not be worked on is covered whole."""
     entry = base.stages[-1] if base.stages else None
     if entry is None or not is_private(base):
         return
+    yield Override("on_failure", "mask", f"privacy of {preset}")
     sink = stage_class(target_of(entry.stage))
     if issubclass(sink, Sink):
         for key, value in sink.private_options.items():

@@ -12,6 +12,7 @@ import yaml
 
 from mpflow.errors import ConfigError
 from mpflow.importer import did_you_mean
+from mpflow.spec import OnFailure
 
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -23,6 +24,7 @@ class StageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stage: str
     name: str = ""
     workers: int = 1
+    limit: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     options: dict[str, Any] = {}
 
     @property
@@ -35,9 +37,14 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The keys that belong to no stage.
 
     ``slots``: frames in the ring, 0 for as many as help; ``memory``: MiB they may take, 0 for a
-    share of what is free; ``offline``: never use the network; ``strict``: damaged frames make
-    the exit status 5; ``log_level``: least level that is kept; ``stall``: seconds without any
-    frame moving after which the run ends.
+    share of what is free; ``offline``: never use the network; ``strict``: frames that were not
+    delivered as asked make the exit status 5; ``log_level``: least level that is kept; ``stall``:
+    seconds without any frame moving after which the run ends; ``retries``: how often a frame that
+    a stage fails on is tried again; ``on_failure``: what becomes of it then: mask covers it whole,
+    pass gives it on as it is, skip leaves it out, fail ends the run; ``core_dumps``: let a crashed
+    worker leave one, with pictures in it; ``on_alert``: a command that gets alerts as JSON on its
+    standard input; ``no_face_for``: seconds without a face that raise an alert, 0 for never;
+    ``low_disk``: MiB of free disk below which there is one.
     """
 
     slots: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 0
@@ -46,6 +53,12 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strict: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     stall: Positive = 60.0
+    retries: Annotated[int, msgspec.Meta(ge=0, le=100)] = 2
+    on_failure: OnFailure = "fail"
+    core_dumps: bool = False
+    on_alert: str = ""
+    no_face_for: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    low_disk: NotNegative = 512
 
 
 class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -107,5 +120,5 @@ def read_preset(text: str, origin: str) -> Preset:
             f"{origin}: {error}",
             cure="a preset has the keys "
             + ", ".join(Preset.__struct_fields__)
-            + "; a stage has stage, name, workers and options",
+            + "; a stage has stage, name, workers, limit and options",
         ) from error

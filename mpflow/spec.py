@@ -12,6 +12,9 @@ from typing import Any, Literal
 import msgspec
 
 Overwrite = Literal["ask", "yes", "no"]
+OnFailure = Literal["mask", "pass", "skip", "fail"]
+"""What becomes of a frame that a stage cannot work on: covered whole, given on as it is, left out
+of the output, or the run ends."""
 Ratio = tuple[int, int]
 
 
@@ -23,20 +26,26 @@ class StageSpec(Value, frozen=True):
     """One stage of a pipeline: its name in tokens, the class behind it, options and workers.
 
     ``target`` is ``package.module:Class``; ``options`` is checked against the class's own
-    ``Options`` when the configuration is resolved.
+    ``Options`` when the configuration is resolved. A worker that shows no sign of life for
+    ``limit`` seconds while there is work for it is killed and replaced; 0 derives the limit from
+    measured service times.
     """
 
     name: str
     target: str
     options: dict[str, Any] = {}
     workers: int = 1
+    limit: float = 0.0
 
 
 class PipelineSpec(Value, frozen=True):
     """A resolved preset: stages in order (a source first; a sink last, or the caller itself).
 
     ``slots`` 0 means as many as help; ``memory`` (MiB) 0 means a share of what is free. With no
-    frame moving for ``stall`` seconds the run ends and names who holds it up.
+    frame moving for ``stall`` seconds the run ends and names who holds it up. A frame that a stage
+    fails on is tried ``retries`` times more; then ``on_failure`` decides. ``core_dumps`` lets a
+    crashed worker leave one. ``on_alert`` is a command that gets alerts as JSON; ``no_face_for``
+    seconds without a face raise one (0: never), and so does less than ``low_disk`` MiB of disk.
     """
 
     preset: str
@@ -48,16 +57,55 @@ class PipelineSpec(Value, frozen=True):
     strict: bool = False
     log_level: str = "info"
     stall: float = 60.0
+    retries: int = 2
+    on_failure: OnFailure = "fail"
+    core_dumps: bool = False
+    on_alert: str = ""
+    no_face_for: float = 0.0
+    low_disk: int = 512
 
 
 class JobSpec(Value, frozen=True):
-    """One input and where its output goes. ``partial`` is the output's name while it is made."""
+    """One input and where its output goes. ``partial`` is the output's name while it is made.
+
+    Frames ``start`` up to, not including, ``stop`` are wanted, counted from 0 as they are shown.
+    ``resume`` goes on with what an earlier run left in ``parts``, the folder of finished chunks.
+    ``chunk`` makes nothing but that range as one chunk in ``parts``. ``tokens`` and ``trace`` are
+    files that get each frame's final token, and a timeline of all workers.
+    """
 
     id: str
     input: str
     output: str = ""
     partial: str = ""
     overwrite: bool = False
+    start: int = 0
+    stop: int | None = None
+    resume: bool = False
+    parts: str = ""
+    chunk: bool = False
+    tokens: str = ""
+    trace: str = ""
+
+
+class Place(Value, frozen=True):
+    """Where in a job's frames to go on: ``frame`` is the next one, counted from the job's first.
+
+    ``after`` is the time stamp of the frame before it, where that is known. ``counted`` says that
+    damage makes index and pictures disagree: only counting pictures from the beginning finds it.
+    """
+
+    frame: int = 0
+    after: int | None = None
+    counted: bool = False
+
+
+BEGINNING = Place()
+
+
+def parts_name(final: Path) -> Path:
+    """NAME.EXT.parts beside NAME.EXT: the folder of finished chunks, the checkpoint of a job."""
+    return final.with_name(f"{final.name}.parts")
 
 
 def partial_name(final: Path) -> Path:

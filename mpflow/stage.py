@@ -1,12 +1,17 @@
 """The contract between a stage and the pipeline. A new stage is one file that follows it.
 
-    source:  probe -> begin -> pictures ... -> end          (decode)
-    stage:   open -> begin -> process ... flush -> end -> close
+    source:  probe -> begin -> pictures ... (pictures ...) -> end          (decode)
+    stage:   open -> begin -> (recall) -> process ... flush -> end -> close
     sink:    open -> begin -> write ... -> finish -> close   (encode)
 
 ``open`` and ``close`` run once per worker, ``begin`` and ``end`` once per job, so models stay
 loaded from file to file. One thread calls a stage; it never sees the ring. A frame it is given
 is valid until the stage gives that frame's token back; a plane kept longer is an error.
+
+A worker may die at any moment and be replaced: the new one runs ``open`` and ``begin`` and gets
+the dead one's frames as they were. When the sink is replaced, everything after its last durable
+frame is made again: the source's ``pictures`` is called again from there, and a stage that holds
+frames back gets a new ``begin``.
 """
 
 from __future__ import annotations
@@ -14,12 +19,13 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from mpflow.spec import Job, JobSpec, MediaInfo, SinkSummary, SourceSummary
+from mpflow.spec import BEGINNING, Job, JobSpec, MediaInfo, Place, SinkSummary, SourceSummary
 from mpflow.tokens import Token
 
 if TYPE_CHECKING:  # reading a stage's options must not load what works with pixels
@@ -30,6 +36,7 @@ __all__ = [
     "Job",
     "Options",
     "Picture",
+    "Place",
     "Sink",
     "Source",
     "Stage",
@@ -54,7 +61,8 @@ class StageContext:
     """What a worker tells its stage: who it is, how many threads it may use, where to report.
 
     ``report`` keeps a fact for the run's report (the provider that ran, say); ``warn`` shows a
-    sentence to the user, once for each text; ``offline`` forbids the network.
+    sentence to the user, once for each text; ``offline`` forbids the network. Work inside
+    ``building()`` (an engine that is built, a model that is fetched) is never taken for a hang.
     """
 
     name: str
@@ -65,6 +73,7 @@ class StageContext:
     log: logging.Logger = field(default_factory=lambda: logging.getLogger("mpflow"))
     report: Callable[[str, Any], None] = lambda key, value: None
     warn: Callable[[str], None] = lambda text: None
+    building: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +130,12 @@ class Source(_Base[O_co]):
         """Open the input."""
 
     @abstractmethod
-    def pictures(self) -> Iterator[Picture]:
-        """Every picture, in presentation order."""
+    def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
+        """Every picture of the job from ``place`` on, in presentation order.
+
+        May be called again, for any place, when what was given after it has to be made again. The
+        same frame always has the same number, pixels and time stamp.
+        """
 
     @abstractmethod
     def end(self) -> SourceSummary:
@@ -144,6 +157,13 @@ class Stage(_Base[O_co]):
     ordered: ClassVar[bool] = False
     changes_pixels: ClassVar[bool] = False
 
+    remembers: ClassVar[bool] = False
+    """Whether what the stage puts on tokens depends on frames before (a tracker's identities).
+
+    Such a stage is ordered. Its faces and fields go into the analysis log; a frame that is made
+    again takes them from there, and ``recall`` rebuilds the memory of a fresh worker.
+    """
+
     @property
     def max_batch(self) -> int:
         """The most frames in one call of ``process``."""
@@ -161,6 +181,9 @@ class Stage(_Base[O_co]):
 
     def begin(self, job: Job) -> None:
         """A new input starts; forget the last one."""
+
+    def recall(self, tokens: Iterable[Token]) -> None:
+        """Take up the memory of a dead worker: its finished tokens, in order, after ``begin``."""
 
     @abstractmethod
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
@@ -192,14 +215,31 @@ class Sink(_Base[O_co]):
     private_options: ClassVar[Mapping[str, Any]] = {}
     """What a private preset sets unless it says otherwise, so that nothing else leaves."""
 
+    restartable: ClassVar[bool] = False
+    """Whether a fresh worker can go on with what a dead one left: ``begin`` with ``resume`` finds
+    what is durable, and ``kept`` says how far that goes."""
+
+    before_keeping: Callable[[int], None] | None = None
+    """Called with a frame's number right before all frames below it become durable, so that what
+    is known of them is on the disk first. Set by the pipeline; a restartable sink calls it."""
+
     @property
     def holds(self) -> int:
         """The most slots whose pixels stay in use after ``write`` returns (encoder threads)."""
         return 0
 
+    @property
+    def kept(self) -> Place:
+        """The first frame that is not durable yet, and the time stamp of the one before it."""
+        return BEGINNING
+
     @abstractmethod
     def begin(self, job: Job) -> None:
-        """Open the output under its partial name."""
+        """Open the output under its partial name.
+
+        With ``job.spec.resume``, go on with what is durable of this very job; raises Refused that
+        names the reason where it was made from another input, or with other settings.
+        """
 
     @abstractmethod
     def write(self, token: Token, frame: Frame) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
-from mpflow.spec import JobSpec, MediaInfo, SourceSummary
+from mpflow.spec import BEGINNING, JobSpec, MediaInfo, Place, SourceSummary
 from mpflow.stage import Job, Options, Picture, Source
 
 if TYPE_CHECKING:  # see mpflow.stage
@@ -52,8 +52,8 @@ class Decode(Source[DecodeOptions]):
         )
         self.context.report("decoder", job.media.video.codec)
 
-    def pictures(self) -> Iterator[Picture]:
-        """Every picture, in presentation order, each with its own time stamp."""
+    def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
+        """Every picture from ``place`` on, in presentation order, each with its own time stamp."""
         if self._reader is None:
             return
         for picture in self._reader:

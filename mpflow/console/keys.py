@@ -17,6 +17,7 @@ GENERAL = "general"
 """What the keys that belong to no stage are asked for by."""
 
 _WORKERS = ("workers", StageEntry("").workers, "a whole number from 1 to 32")
+_LIMIT = ("limit", StageEntry("").limit, "seconds; 0 derives it from measured times")
 
 
 def key_lines(stages: Sequence[str]) -> Iterator[str]:
@@ -38,7 +39,7 @@ def _section(stage: str) -> Iterator[str]:
         cls = stage_class(target_of(stage))
         options, prefix = cls.Options, f"{StageEntry(stage).key}."
         many = issubclass(cls, Stage) and not cls.ordered
-        rows = [*([_WORKERS] if many else []), *describe_options(options)]
+        rows = [*([_WORKERS] if many else []), _LIMIT, *describe_options(options)]
     yield f"# {stage}"
     if options.__doc__:
         yield from (f"# {line}".rstrip() for line in _text(options.__doc__).splitlines())

@@ -17,7 +17,15 @@ import numpy as np
 
 from mpflow.errors import InputError
 from mpflow.frame import Frame
-from mpflow.spec import JobSpec, MediaInfo, SinkSummary, SourceSummary, VideoInfo
+from mpflow.spec import (
+    BEGINNING,
+    JobSpec,
+    MediaInfo,
+    Place,
+    SinkSummary,
+    SourceSummary,
+    VideoInfo,
+)
 from mpflow.stage import Job, Options, Picture, Sink, Source, Stage, Work
 from mpflow.tokens import Token
 
@@ -53,8 +61,8 @@ class Numbers(Source[NumbersOptions]):
     def begin(self, job: Job) -> None:
         self._given = 0
 
-    def pictures(self) -> Iterator[Picture]:
-        for number in range(self.options.frames):
+    def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
+        for number in range(place.frame, self.options.frames):
             if number == self.options.fail_at:
                 raise ValueError(f"cannot give frame {number}")
             self._given = number + 1
