@@ -27,9 +27,11 @@ from mpflow.importer import AnyStageClass, build, stage_class, target_of
 from mpflow.pipeline import Pipeline
 from mpflow.session import Session
 from mpflow.spec import (
+    BEGINNING,
     Job,
     JobSpec,
     MediaInfo,
+    Place,
     RunSpec,
     SinkSummary,
     SourceSummary,
@@ -82,7 +84,7 @@ class Pattern(Source[PatternOptions]):
 
     def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
         """Every frame, 25 a second."""
-        for number in range(self.options.frames):
+        for number in range(place.frame, self.options.frames):
             self._given = number + 1
             yield Picture(number, (1, 25), 1, number == 0, partial(_fill, number))
 
