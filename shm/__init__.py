@@ -42,7 +42,7 @@ from mpflow.shm.order import Order
 from mpflow.shm.recovery import Recovery, recover
 from mpflow.shm.ring import Ring
 from mpflow.shm.segment import Handle, Segment
-from mpflow.shm.stats import Stats, WorkerStats, read_stats
+from mpflow.shm.stats import Doing, Stats, WorkerStats, read_stats
 from mpflow.shm.sweep import Swept, sweep
 from mpflow.shm.word import State, Word
 
@@ -61,6 +61,7 @@ __all__ = [
     "Recovery",
     "Stats",
     "WorkerStats",
+    "Doing",
     "read_stats",
     "DeathPipe",
     "arm",

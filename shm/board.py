@@ -104,6 +104,21 @@ def shed(cells: Cells, first: int, seqs: Iterable[int]) -> Stores:
     )
 
 
+def undo(cells: Cells, first: int, cell: int, worker: int) -> Stores:
+    """UP, UK, U1: a frame whose stage failed on it is as it was when it was taken, still HELD.
+
+    UP stands for copying the saved pixels back, as RP does. It comes before the key is cleared,
+    so a death in between still finds what to put back. All are the holder's own stores.
+    """
+    stores: list[Store] = []
+    spans = key_spans(cells[FIRST_KEY + worker], cell - first, cells[cell])
+    if spans:
+        stores += (("UP", cell, spans), ("UK", FIRST_KEY + worker, 0))
+    if cells[cell] & STATE_MASK == WORK:
+        stores.append(("U1", cell, cells[cell] & ~STATE_MASK | HELD))
+    return tuple(stores)
+
+
 def set_key(worker: int, key: int) -> Stores:
     """J2: the saved pixels of this frame count from here on."""
     return (("J2", FIRST_KEY + worker, key),)

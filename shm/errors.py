@@ -51,9 +51,10 @@ class TokenTooLarge(Misuse):
 
 
 class ViewSurvives(Misuse):
-    """A lease was released while an array made from it is alive.
+    """A lease was released, or its work undone, while an array made from it is alive.
 
-    The lease has ended all the same; its slot is freed by ``Ring.reap`` once the array died.
+    A released lease has ended all the same; its slot is freed by ``Ring.reap`` once the array
+    died. A lease whose work could not be undone goes on.
     """
 
 

@@ -101,6 +101,12 @@ class Hand:
         if watch is not None:
             self._keep(lease, watch)
 
+    def undo(self, lease: Lease) -> None:
+        """Make a held frame as it was when taken; raises ViewSurvives and changes nothing."""
+        if not lease.let_go():
+            raise self._survivor(lease, "while its work is undone")
+        self.journal.undo(lease)
+
     def free(self, leases: Sequence[Lease]) -> None:
         """F1 for leases that have ended."""
         for lease in leases:
@@ -150,8 +156,11 @@ class Hand:
     def _keep(self, lease: Lease, watch: weakref.ref[Any]) -> NoReturn:
         """The slot stays held until its last view dies, and that is an error."""
         self.retired.add(lease, watch)
-        raise ViewSurvives(
-            f"stage {self.stage} keeps an array of frame {lease.seq} after the frame was given on",
+        raise self._survivor(lease, "after the frame was given on")
+
+    def _survivor(self, lease: Lease, when: str) -> ViewSurvives:
+        return ViewSurvives(
+            f"stage {self.stage} keeps an array of frame {lease.seq} {when}",
             stage=self.stage,
             seq=lease.seq,
         )

@@ -91,6 +91,20 @@ class Journal:
             self._segment.cells[cell] = value
         self._lease, self._used, self._spans = None, 0, 0
 
+    def undo(self, lease: Lease) -> None:
+        """UP, UK, U1: put a frame's saved pixels back; its word is HELD again."""
+        segment = self._segment
+        first = segment.geometry.first_word
+        for name, cell, value in board.undo(segment.cells, first, lease.cell, self._worker):
+            steps.step(name)
+            if name == "UP":
+                restore(segment, self._worker, lease.slot, value)
+            else:
+                segment.cells[cell] = value
+        lease.word = segment.cells[lease.cell]
+        if self._lease is lease:
+            self._lease, self._used, self._spans = None, 0, 0
+
     def _checked(self, lease: Lease, spans: Sequence[Span]) -> list[Span]:
         """Drop empty spans; save the whole slot once where that takes less than its parts."""
         geometry = self._segment.geometry
@@ -122,7 +136,7 @@ class Journal:
 
 
 def restore(segment: Segment, worker: int, slot: int, spans: int) -> None:
-    """Copy the first ``spans`` saved rectangles of a dead worker back into a slot."""
+    """Copy the first ``spans`` saved rectangles of a worker back into a slot."""
     found: list[tuple[Span, int]] = []
     at = 0
     base = segment.geometry.journal_at(worker)

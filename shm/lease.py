@@ -136,6 +136,16 @@ class Lease:
         del exporter
         return watch if watch() is not None else None
 
+    def let_go(self) -> bool:
+        """Forget the exporter if no view made from it is alive; whether that is so."""
+        exporter, self.exporter = self.exporter, None
+        if exporter is None:
+            return True
+        watch = weakref.ref(exporter)
+        del exporter
+        self.exporter = watch()
+        return self.exporter is None
+
     def _refuse(self) -> NoReturn:
         raise LeaseEnded(
             f"the lease on frame {self.seq} of stage {self.stage} has ended",

@@ -127,6 +127,16 @@ class Ring:
         self._hand.check_lease(lease, LeaseEnded)
         self._hand.journal.save(lease, spans)
 
+    def undo(self, lease: Lease) -> None:
+        """Make a held frame as it was when taken, after its stage failed on it; it stays held.
+
+        Pixels come back from the journal. Raises ViewSurvives, and changes nothing, while an
+        array made from the lease is alive.
+        """
+        self._hand.check_thread()
+        self._hand.check_lease(lease, LeaseEnded)
+        self._hand.undo(lease)
+
     def give(self, lease: Lease, token: bytes) -> bool:
         """Hand a frame to the next stage; False if it was made stale, and was freed."""
         if get_ident() != self._thread or not SOURCE < self.stage < self._sink:

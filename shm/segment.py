@@ -15,6 +15,7 @@ import fcntl
 import mmap
 import os
 import secrets
+from contextlib import suppress
 from errno import ENOSPC
 from multiprocessing import resource_tracker, shared_memory
 from multiprocessing.reduction import DupFd
@@ -43,8 +44,7 @@ class Segment:
         self.fd = fd
         self.geometry = geometry
         self.memory = mmap.mmap(fd, geometry.total_bytes)
-        # a core dump of a worker must not carry frames
-        self.memory.madvise(mmap.MADV_DONTDUMP)
+        _keep_out_of_dumps(self.memory)
         whole = memoryview(self.memory)
         end_of_board = layout.BOARD_AT + 8 * geometry.board_cells
         self.bytes = whole
@@ -145,6 +145,12 @@ class Handle:
 
     def __setstate__(self, passed: Any) -> None:
         self.fd = passed.detach()
+
+
+def _keep_out_of_dumps(memory: mmap.mmap) -> None:
+    """A core dump of a worker must not carry frames; not every kernel can promise it."""
+    with suppress(OSError):
+        memory.madvise(mmap.MADV_DONTDUMP)
 
 
 def _create_unlinked(size: int) -> int:

@@ -1,17 +1,29 @@
 """Counters of each worker, in the segment: one row a worker, one writer a row, no lock.
 
-A reader sees each counter whole, though two counters may be of different moments. ``state`` is
-a number whose meaning belongs to the caller.
+A reader sees each counter whole, though two counters may be of different moments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar
 
 from mpflow.shm.errors import UnknownWorker
 from mpflow.shm.layout import STATS_ROW
 from mpflow.shm.segment import Segment
+
+
+class Doing(IntEnum):
+    """What a worker says it is doing. BUILDING (an engine, a download) is never taken for a hang.
+
+    IDLE is also what a row says before its worker has said anything.
+    """
+
+    IDLE = 0
+    WORKING = 1
+    WAITING = 2
+    BUILDING = 3
 
 
 @dataclass(frozen=True)
@@ -31,7 +43,7 @@ class WorkerStats:
     wait_slot_ns: int
     """Time waiting for a free slot."""
     state: int
-    """What the worker is doing."""
+    """What the worker is doing, one of ``Doing``."""
     damaged: int
     """Packets that could not be decoded."""
 
@@ -53,7 +65,7 @@ class Stats:
         self._row[self.HEARTBEAT] = now_ns
 
     def set_state(self, state: int) -> None:
-        """Say what the worker is doing."""
+        """Say what the worker is doing, one of ``Doing``."""
         self._row[self.STATE] = state
 
     def add(  # noqa: PLR0913 - one name for each counter

@@ -55,11 +55,14 @@ class World:
         if lease is None:
             return None
         assert lease.token == b"decoded %d" % lease.seq
+        self.change(lease)
+        return lease
+
+    def change(self, lease) -> None:
         self.stage.work(lease)
         self.stage.journal(lease, [EDIT])
         view = lease.view(EDIT.offset, (EDIT.rows, EDIT.row_bytes), (EDIT.stride, 1), writable=True)
         view += 100
-        return lease
 
     def edit(self) -> bool:
         lease = self.take_and_edit()
@@ -128,6 +131,12 @@ def stage_finds_itself_stale(world: World) -> None:
     world.stage.give(world.held, b"too late")
 
 
+def stage_takes_back(world: World) -> None:
+    world.stage.undo(world.held)
+    world.change(world.held)
+    world.stage.give(world.held, b"edited %d" % world.held.seq)
+
+
 def stage_drops(world: World) -> None:
     world.stage.shed([0])
 
@@ -184,6 +193,7 @@ SCRIPTS: dict[str, tuple[Callable, Callable, int]] = {
     "the source publishes after a rewind": (hold_a_stale_slot, source_finds_itself_stale, SOURCE),
     "a stage edits and gives": (fill_ring, stage_edits, STAGE),
     "a stage gives after a rewind": (hold_a_stale_edit, stage_finds_itself_stale, STAGE),
+    "a stage takes its work back": (hold_an_edit, stage_takes_back, STAGE),
     "a stage sheds": (fill_ring, stage_drops, STAGE),
     "the sink writes and frees": (to_the_sink, sink_writes, SINK),
     "a source that only allocated is recovered": (hold_a_slot, recovers(SOURCE), SOURCE),

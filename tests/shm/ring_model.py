@@ -47,6 +47,7 @@ class State(NamedTuple):
     lock: int | None
     processes: tuple
     kills: int
+    undos: int = 0
     durable: tuple = ()
     shed: tuple = ()
     extra: Any = None
@@ -63,6 +64,7 @@ class Moves:
     publish: Callable = board.publish
     give: Callable = board.give
     end_of_stream: Callable = board.end_of_stream
+    undo: Callable = board.undo
     recover_source: Callable = board.recover_source
     recover_stage: Callable = board.recover_stage
     recover_sink: Callable = board.recover_sink
@@ -87,6 +89,7 @@ class Model:
     stages: tuple[int, ...] = (2,)
     killable: str = "source stage sink"
     sheds: int = 0
+    undos: int = 0
     reduce: bool = True
     moves: Moves = field(default_factory=Moves)
 
@@ -105,7 +108,11 @@ class Model:
         return FIRST_KEY + len(self.roles)
 
 
-LOCAL = {"fill", "token", "mark", "begin_save", "save", "key", "half", "done", "forget", "write"}
+LOCAL = {
+    *("fill", "token", "mark", "begin_save", "save", "key", "half", "done", "undo"),
+    *("forget", "write"),
+}
+WORKING = {"begin_save", "save", "key", "half", "done", "token"}
 
 
 class Walk:
@@ -136,19 +143,21 @@ class Walk:
             None,
             (Process(),) * workers,
             self.model.kills,
+            self.model.undos,
         )
 
     def successors(self, s: State) -> list[tuple[str, State]]:
         if self.model.reduce and s.extra is None:
             for w, p in enumerate(s.processes):
                 if p.at in LOCAL:
-                    return [*self._step(s, w, p), *self._kill(s, w, p)]
+                    return [*self._step(s, w, p), *self._fail(s, w, p), *self._kill(s, w, p)]
         found: list[tuple[str, State]] = []
         for w, p in enumerate(s.processes):
             if p.at == DEAD:
                 found += self._recover(s, w)
             else:
                 found += self._step(s, w, p)
+                found += self._fail(s, w, p)
                 found += self._kill(s, w, p)
         if len(s.shed) < self.model.sheds and s.lock is None:
             found += self._shed(s)
@@ -164,7 +173,10 @@ class Walk:
 
     def _store(self, s: State, w: int, p: Process) -> tuple[str, State]:
         (name, cell, value), *rest = p.todo
-        s = s._replace(cells=put(s.cells, cell, value))
+        if name == "UP":
+            s = s._replace(pixels=put(s.pixels, cell - self.first, s.saved[w]))
+        else:
+            s = s._replace(cells=put(s.cells, cell, value))
         if rest:
             return f"{self._name(w)} {name}", move(s, w, p._replace(todo=tuple(rest)))
         s = s._replace(lock=None if s.lock == w else s.lock)
@@ -272,6 +284,15 @@ class Walk:
 
     def _forget(self, s: State, w: int, p: Process) -> State:
         return self._own(s, w, p._replace(at=IDLE), board.clear_key(w))
+
+    def _fail(self, s: State, w: int, p: Process) -> list[tuple[str, State]]:
+        """The stage raises at some point of its work, takes it back, and tries again."""
+        if not s.undos or p.todo or p.at not in WORKING or not 0 < self.roles[w] < self.model.sink:
+            return []
+        stores = tuple(self.moves.undo(s.cells, self.first, p.cell, w))
+        failed = s._replace(undos=s.undos - 1)
+        undoing = p._replace(at="undo", todo=stores, then="mark")
+        return [(f"{self._name(w)} fails at {p.at}", move(failed, w, undoing))]
 
     def _write(self, s: State, w: int, p: Process) -> State:
         pixels = s.pixels[p.cell - self.first]

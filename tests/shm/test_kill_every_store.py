@@ -53,5 +53,7 @@ def test_the_order_of_the_stores_is_the_one_that_was_checked(told) -> None:
     assert " ".join(publish[-6:]) == "L1 E1 L2 B1 B1 B1"
     edit = [step for step, _ in told["a stage edits and gives"]]
     assert " ".join(edit[:12]) == "L1 T1 L2 K1 J1 J2 G1 L1 G2 L2 J4 B1"
+    undo = [step for step, _ in told["a stage takes its work back"]]
+    assert " ".join(undo[:6]) == "UP UK U1 K1 J1 J2"
     write = [step for step, _ in told["the sink writes and frees"]]
     assert " ".join(write[:8]) == "L1 T1 L2 B1 L1 F1 L2 B1"

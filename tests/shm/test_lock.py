@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing as mp
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,6 +48,27 @@ def test_a_stopped_holder_keeps_the_lock_and_a_killed_one_does_not(held) -> None
     with segment.lock.within(10):
         assert segment.lock.holder == os.getpid()
     assert segment.lock.holder == 0
+
+
+def test_a_probe_names_who_has_the_lock_and_never_waits(held) -> None:
+    segment, holder = held
+    assert segment.lock.probe() == holder.pid
+    segment.lock.cell[0] = 1  # a dead one's id, or not its own yet
+    if Path("/proc/locks").exists():
+        assert segment.lock.probe() == holder.pid
+    holder.kill()
+    holder.join()
+    assert segment.lock.probe() is None
+    with Segment.attach(segment.fd).lock.within(0):
+        assert segment.lock.probe() == os.getpid()
+    with segment.lock.within(0):
+        pass
+
+
+def test_a_probe_without_the_kernels_list_trusts_the_cell(held, monkeypatch) -> None:
+    segment, holder = held
+    monkeypatch.setattr(lock, "_flock_owner", lambda fd: 0)
+    assert segment.lock.probe() == holder.pid
 
 
 def test_a_deadline_starts_anew_when_the_caller_itself_was_asleep(held, monkeypatch) -> None:

@@ -87,6 +87,24 @@ def test_a_view_that_survives_its_lease_names_the_stage_and_keeps_the_slot(small
     assert small.segment.words()[0].state is State.FREE
 
 
+def test_a_view_that_survives_forbids_to_undo_and_the_lease_goes_on(small) -> None:
+    stage, (lease,) = held(small)
+    stage.work(lease)
+    stage.journal(lease, [Span(0, 8, 1, 8)])
+    view = lease.view(0, (8,), writable=True)
+    view[:] = 5
+    with pytest.raises(ViewSurvives, match="stage 1 keeps an array of frame 0 while"):
+        stage.undo(lease)
+    assert small.segment.words()[0].state is State.WORK
+    assert (lease.view(0, (8,)) == 5).all()
+    del view
+    stage.undo(lease)
+    assert not (lease.view(0, (8,)) == 5).any()
+    assert stage.give(lease, b"")
+    with pytest.raises(LeaseEnded):
+        stage.undo(lease)
+
+
 def test_operations_belong_to_their_stages(small) -> None:
     source, stage, sink = small.ring(0, 0), small.ring(1, 1), small.ring(2, 3)
     lease = source.alloc()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from mpflow.shm import Order, Ring, Span, State, Word, recover
+from mpflow.shm.layout import FIRST_KEY
 
 
 def publish(source: Ring, count: int = 1) -> None:
@@ -94,6 +95,54 @@ def test_the_watermark_keeps_order_behind_a_restarted_worker(small) -> None:
     again = small.ring(1, 1)
     again.give(again.take(), b"0")
     assert sink.take().seq == 0
+
+
+def test_an_undone_frame_is_as_it_was_taken_and_still_held(small) -> None:
+    source, stage = small.ring(0, 0), small.ring(1, 1)
+    publish(source)
+    lease = stage.take()
+    before, pixels = lease.word, lease.view(0, (4096,)).copy()
+    stage.work(lease)
+    for span in (Span(0, 16, 4, 64), Span(8, 16, 4, 64)):
+        stage.journal(lease, [span])
+        lease.view(span.offset, (4, 16), (64, 1), writable=True)[:] = span.offset + 1
+    stage.undo(lease)
+    assert (lease.view(0, (4096,)) == pixels).all()
+    assert (lease.word, small.segment.words()[lease.slot].state) == (before, State.HELD)
+    assert small.segment.cells[FIRST_KEY + 1] == 0
+    stage.work(lease)
+    stage.journal(lease, [Span(0, 4096, 1, 4096)])
+    lease.view(0, (4096,), writable=True)[:] = 7
+    assert stage.give(lease, b"covered")
+    assert (small.ring(2, 3).take().view(0, (4096,)) == 7).all()
+
+
+def test_undoing_untouched_frames_changes_nothing_and_spares_another_frames_journal(small) -> None:
+    source, stage = small.ring(0, 0), small.ring(1, 1)
+    publish(source, 2)
+    edited, other = stage.take_batch(2)
+    stage.undo(other)
+    stage.journal(edited, [Span(0, 8, 1, 8)])
+    key = small.segment.cells[FIRST_KEY + 1]
+    stage.work(other)
+    stage.undo(other)
+    assert small.segment.cells[FIRST_KEY + 1] == key != 0
+    assert [word.state for word in small.segment.words()][:2] == [State.HELD] * 2
+    stage.give(edited, b"")
+    stage.give(other, b"")
+
+
+def test_a_suspect_whose_work_was_undone_stays_a_suspect(small) -> None:
+    publish(small.ring(0, 0))
+    stage = small.ring(1, 1)
+    stage.work(stage.take())
+    recover(small.segment, small.bells, worker=1, stage=1)
+    stage = small.ring(1, 1)
+    lease = stage.take()
+    stage.work(lease)
+    stage.undo(lease)
+    assert (lease.alone, lease.retries) == (True, 1)
+    assert recover(small.segment, small.bells, worker=1, stage=1).suspects == ()
 
 
 def test_a_suspect_is_retried_alone_and_quarantined_when_it_kills_again(small) -> None:

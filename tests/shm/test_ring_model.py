@@ -18,6 +18,10 @@ HOLDS = {
     "one kill of a stage or the source while READY frames are shed": Model(
         chunk=1, killable="source stage", sheds=1
     ),
+    "one kill of anyone while a stage fails, takes back and tries again": Model(frames=2, undos=1),
+    "two kills of stages that fail twice": Model(
+        frames=2, kills=2, chunk=1, undos=2, killable="stage"
+    ),
 }
 
 
@@ -61,6 +65,15 @@ def recover_sink_keeps_ready(cells, first, stage, worker, durable):
     return tuple(store for store in stores if store[0] != "R3W" or cells[store[1]] & 3 != 1)
 
 
+def undo_the_key_first(cells, first, cell, worker):
+    stores = board.undo(cells, first, cell, worker)
+    return tuple(sorted(stores, key=lambda store: store[0] == "UP"))
+
+
+def undo_the_word_alone(cells, first, cell, worker):
+    return tuple(s for s in board.undo(cells, first, cell, worker) if s[0] == "U1")
+
+
 WRONG = {
     "give without the lock": Moves(locked_give=False),
     "the owner is cleared after the unlock": Moves(owner_cleared_late=True),
@@ -92,6 +105,12 @@ def test_a_wrong_variant_is_found_out(moves: Moves) -> None:
 def test_a_key_that_is_never_cleared_is_found_out() -> None:
     moves = Moves(clears_key=False)
     result = explore(Model(frames=2, kills=2, killable="stage sink", moves=moves))
+    assert "pixels" in result.fault
+
+
+@pytest.mark.parametrize("undo", [undo_the_key_first, undo_the_word_alone])
+def test_a_wrong_undo_is_found_out(undo) -> None:
+    result = explore(Model(frames=2, undos=1, moves=Moves(undo=undo)))
     assert "pixels" in result.fault
 
 

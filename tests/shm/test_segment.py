@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpflow.shm import Geometry, Segment, State, Stats, WorkerStats, read_stats, sweep
+from mpflow.shm import Doing, Geometry, Segment, State, Stats, WorkerStats, read_stats, sweep
 from mpflow.shm.layout import BOARD_AT, HEADER, LOCK_AT, PAGE
 from mpflow.shm.segment import DIRECTORY, PREFIX
 
@@ -78,15 +78,18 @@ def test_an_array_outlives_the_segment_it_came_from() -> None:
     assert array.tobytes() == b"mpflow\x00r"
 
 
-def test_frames_stay_out_of_core_dumps() -> None:
+def test_frames_stay_out_of_core_dumps_of_all_who_map_them() -> None:
     segment = Segment.create(GEOMETRY)
+    other = Segment.attach(segment.fd)
     try:
         inode = os.fstat(segment.fd).st_ino
         maps = Path("/proc/self/smaps").read_text()
-        (block,) = re.findall(rf" {inode} [^\n]*deleted\).*?VmFlags:([^\n]*)", maps, re.DOTALL)
-        assert "dd" in block.split()
+        blocks = re.findall(rf" {inode} [^\n]*deleted\).*?VmFlags:([^\n]*)", maps, re.DOTALL)
+        assert len(blocks) == 2
+        assert all("dd" in block.split() for block in blocks)
     finally:
         segment.close()
+        other.close()
 
 
 def test_a_child_that_was_forked_cannot_use_its_parents_lock() -> None:
@@ -205,9 +208,9 @@ def test_each_worker_counts_in_a_row_of_its_own() -> None:
         stats = Stats(segment, 4)
         stats.add(frames=2, busy_ns=10)
         stats.add(frames=1, batches=1, wait_input_ns=3, wait_slot_ns=4, damaged=5)
-        stats.set_state(6)
+        stats.set_state(Doing.BUILDING)
         stats.beat(7)
-        assert stats.snapshot() == WorkerStats(7, 3, 1, 10, 3, 4, 6, 5)
+        assert stats.snapshot() == WorkerStats(7, 3, 1, 10, 3, 4, Doing.BUILDING, 5)
         assert read_stats(segment) == (*[WorkerStats(*[0] * 8)] * 4, stats.snapshot())
     finally:
         segment.close()
