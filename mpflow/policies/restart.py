@@ -35,10 +35,14 @@ class Restarts:
     limit: int = STORM_DEATHS
     _deaths: dict[str, list[float]] = field(default_factory=dict)
 
-    def note_death(self, stage: str, now: float) -> float | Storm:
-        """Seconds to wait before the stage's worker is started again, or the storm it is."""
+    def note_death(self, stage: str, now: float, *, quarantined: int = 0) -> float | Storm:
+        """Seconds to wait before the stage's worker is started again, or the storm it is.
+
+        ``quarantined`` frames are those which this death put into quarantine.
+        """
         deaths = self._deaths.setdefault(stage, [])
         deaths.append(now)
+        self.note_quarantine(stage, quarantined)
         if len(deaths) >= self.limit:
             return Storm(stage, len(deaths), now - deaths[0])
         return delay_after(len(deaths))

@@ -57,7 +57,8 @@ def test_a_quarantine_of_a_stage_that_never_died_is_nothing() -> None:
 
 def test_a_film_full_of_killers_is_no_storm_as_long_as_each_is_quarantined() -> None:
     restarts = Restarts()
+    for now in (0.0, 1.0, 2.0):
+        restarts.note_death("detect", now)
     for frame in range(50):
-        for again in range(2):
-            assert not isinstance(restarts.note_death("detect", frame + again / 2), Storm)
-        restarts.note_quarantine("detect")
+        assert restarts.note_death("detect", 10.0 + frame) == pytest.approx(0.4)
+        assert restarts.note_death("detect", 10.5 + frame, quarantined=1) == pytest.approx(0.2)
