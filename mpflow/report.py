@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from mpflow.accounts import Latency, LedgerSummary, StageLatency
 from mpflow.spec import Value
 
 
@@ -14,7 +16,8 @@ class StageReport(Value, frozen=True):
 
     ``busy`` is time spent working; ``waiting`` is time without a frame to work on (for the source:
     without a free slot). ``idle_ratio`` is waiting over both. ``facts`` are what the stage itself
-    reported, the provider that ran a model for example.
+    reported, the provider that ran a model for example. ``latency`` is the frames' view: how long
+    each was worked on, and waited before that.
     """
 
     name: str
@@ -24,12 +27,29 @@ class StageReport(Value, frozen=True):
     busy: float = 0.0
     waiting: float = 0.0
     facts: dict[str, Any] = msgspec.field(default_factory=dict)
+    latency: StageLatency | None = None
 
     @property
     def idle_ratio(self) -> float:
         """Waiting over the whole, 0..1."""
         whole = self.busy + self.waiting
         return self.waiting / whole if whole else 0.0
+
+
+class Move(Value, frozen=True):
+    """A worker's change of state, in seconds since the job began; earlier ones are negative."""
+
+    seconds: float
+    state: str
+    reason: str = ""
+
+
+class WorkerHistory(Value, frozen=True):
+    """One worker over a job: the processes that were it, one after another, and their states."""
+
+    label: str
+    pids: tuple[int, ...] = ()
+    moves: tuple[Move, ...] = ()
 
 
 class Report(Value, frozen=True):
@@ -39,7 +59,9 @@ class Report(Value, frozen=True):
     container promised. ``partial`` names an unfinished output that was kept; ``playable`` says
     whether a player can open it. ``faces`` counts every sighting of a face, ``frames_with_faces``
     the frames that had one. ``slots`` is the size of the ring, ``leases_left`` how many of
-    them were not free at the end: 0 after every complete job.
+    them were not free at the end: 0 after every complete job. ``ledger`` says what became of every
+    frame, ``latency`` where their time went; ``workers`` is the history of each, ``restarts`` how
+    many had to be replaced, ``alerts`` how often each kind was raised.
     """
 
     job: str
@@ -61,6 +83,11 @@ class Report(Value, frozen=True):
     leases_left: int = 0
     stages: tuple[StageReport, ...] = ()
     warnings: tuple[str, ...] = ()
+    ledger: LedgerSummary | None = None
+    latency: Latency | None = None
+    workers: tuple[WorkerHistory, ...] = ()
+    restarts: int = 0
+    alerts: dict[str, int] = msgspec.field(default_factory=dict)
 
     @property
     def frames_per_second(self) -> float:
@@ -72,3 +99,17 @@ class Report(Value, frozen=True):
         """The stage that was busiest per worker: the others wait for it."""
         working = [stage for stage in self.stages if stage.busy]
         return max(working, key=lambda stage: stage.busy / stage.workers, default=None)
+
+
+def with_latency(stages: Sequence[StageReport], latency: Latency | None) -> tuple[StageReport, ...]:
+    """The stages with the times of their frames."""
+    found = {} if latency is None else {each.name: each for each in latency.stages}
+    return tuple(msgspec.structs.replace(s, latency=found.get(s.name)) for s in stages)
+
+
+def history(
+    label: str, pids: Sequence[int], moves: Sequence[tuple[int, str, str]], *, started_ns: int
+) -> WorkerHistory:
+    """A worker's history from what its state machine kept, in nanoseconds."""
+    told = [Move(round((at - started_ns) / 1e9, 3), state, why) for at, state, why in moves]
+    return WorkerHistory(label, tuple(pids), tuple(told))

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from mpflow.accounts import Latency, LedgerSummary
+
 Overwrite = Literal["ask", "yes", "no"]
 OnFailure = Literal["mask", "pass", "skip", "fail"]
 """What becomes of a frame that a stage cannot work on: covered whole, given on as it is, left out
@@ -116,7 +118,9 @@ def partial_name(final: Path) -> Path:
 class RunSpec(Value, frozen=True):
     """A run as a program asks for it: the Python door's counterpart of a command line.
 
-    ``set`` holds overrides such as ``{"detect.size": "320x192"}``.
+    ``set`` holds overrides such as ``{"detect.size": "320x192"}``. Frames ``start`` up to, not
+    including, ``stop`` are wanted; ``resume`` goes on with what an earlier run left. ``tokens``
+    and ``trace`` are files that get each frame's final token, and a timeline of all workers.
     """
 
     input: str | Path
@@ -126,6 +130,11 @@ class RunSpec(Value, frozen=True):
     overwrite: bool = False
     config: str | Path = ""
     log_file: str | Path = ""
+    start: int = 0
+    stop: int | None = None
+    resume: bool = False
+    tokens: str | Path = ""
+    trace: str | Path = ""
 
 
 class StreamInfo(Value, frozen=True):
@@ -166,6 +175,14 @@ class VideoInfo(Value, frozen=True):
     frames: int | None = None
 
 
+class Rules(Value, frozen=True):
+    """What a worker is told of the run's rules; see PipelineSpec."""
+
+    retries: int = 0
+    on_failure: OnFailure = "fail"
+    no_face_for: float = 0.0
+
+
 class MediaInfo(Value, frozen=True):
     """An input as probed: container, the picture stream, and every other stream."""
 
@@ -200,6 +217,7 @@ class SinkSummary(Value, frozen=True):
     """What the sink wrote: frames, bytes, the file, whether it is whole, and its warnings.
 
     ``faces`` counts every sighting on the frames that came, ``frames_with_faces`` those frames.
+    ``ledger`` and ``latency`` are added by the pipeline.
     """
 
     frames: int
@@ -210,3 +228,5 @@ class SinkSummary(Value, frozen=True):
     warnings: tuple[str, ...] = ()
     faces: int = 0
     frames_with_faces: int = 0
+    ledger: LedgerSummary | None = None
+    latency: Latency | None = None

@@ -1,0 +1,92 @@
+"""What is told of a job's frames: what became of each, and how long it took where.
+
+Plain values that travel in summaries and reports. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Frozen and strict, like every value that travels."""
+
+
+class LostFrame(_Account, frozen=True):
+    """A frame that was not delivered as asked: what became of it, at which stage, and why."""
+
+    frame: int
+    pts: int | None
+    state: str
+    stage: str
+    reason: str
+
+
+class LedgerSummary(_Account, frozen=True):
+    """What became of every frame: it was delivered, masked, passed or dropped.
+
+    ``masked`` frames are covered whole, ``passed`` ones left as they were, ``dropped`` ones not in
+    the output. ``rows`` are the first that were not delivered as asked; ``more`` counts the rest.
+    """
+
+    frames: int = 0
+    delivered: int = 0
+    masked: int = 0
+    passed: int = 0
+    dropped: int = 0
+    faces: int = 0
+    frames_with_faces: int = 0
+    rows: tuple[LostFrame, ...] = ()
+    more: int = 0
+
+    @property
+    def not_as_asked(self) -> int:
+        """Frames that were masked, passed or dropped."""
+        return self.masked + self.passed + self.dropped
+
+    def words(self) -> str:
+        """``2 frames masked, 1 dropped``; empty when every frame was delivered as asked."""
+        counts = {"masked": self.masked, "passed": self.passed, "dropped": self.dropped}
+        told = [(count, word) for word, count in counts.items() if count]
+        if not told:
+            return ""
+        (count, word), *others = told
+        first = f"{count} frame{'s' if count > 1 else ''} {word}"
+        return ", ".join([first, *(f"{count} {word}" for count, word in others)])
+
+
+class Spread(_Account, frozen=True):
+    """How a time is spread over frames: its mean, three quantiles and the largest."""
+
+    count: int = 0
+    mean: float = 0.0
+    p50: float = 0.0
+    p90: float = 0.0
+    p99: float = 0.0
+    max: float = 0.0
+
+
+class StageLatency(_Account, frozen=True):
+    """One stage: how long it worked on a frame, and how long the frame had waited before that."""
+
+    name: str
+    service: Spread
+    waiting: Spread
+
+    @property
+    def idle_ratio(self) -> float:
+        """The share of a frame's time at this stage, 0..1, in which nobody worked on it."""
+        waiting = self.waiting.mean * self.waiting.count
+        whole = waiting + self.service.mean * self.service.count
+        return waiting / whole if whole else 0.0
+
+
+class Latency(_Account, frozen=True):
+    """Where the frames' time went, from the first stage's beginning to the last one's end.
+
+    ``idle_ratio`` is the sum of all waiting over the sum of all time.
+    """
+
+    whole: Spread
+    idle_ratio: float
+    stages: tuple[StageLatency, ...] = ()

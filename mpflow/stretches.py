@@ -1,0 +1,84 @@
+"""Stretches of frames that became durable together, and their totals."""
+
+from __future__ import annotations
+
+import msgspec
+
+from mpflow.accounts import LedgerSummary, LostFrame
+
+SHOWN_ROWS = 1000
+SHOWN_BYTES = 48 * 1024
+"""How many frames that were not delivered as asked a summary names: it travels in one message."""
+
+
+class Stretch(msgspec.Struct, forbid_unknown_fields=True):
+    """Frames ``start`` up to, not including, ``stop``; ``rows`` are those not as asked."""
+
+    start: int
+    stop: int
+    delivered: int = 0
+    masked: int = 0
+    passed: int = 0
+    dropped: int = 0
+    faces: int = 0
+    frames_with_faces: int = 0
+    rows: list[LostFrame] = []
+
+    def count(self, faces: int, row: LostFrame | None) -> None:
+        """Add one frame: its faces, and its row if it was not delivered as asked."""
+        self.faces += faces
+        self.frames_with_faces += faces > 0
+        match row.state if row is not None else "":
+            case "masked":
+                self.masked += 1
+            case "passed":
+                self.passed += 1
+            case "dropped":
+                self.dropped += 1
+            case _:
+                self.delivered += 1
+        if row is not None:
+            self.rows.append(row)
+
+
+class Totals:
+    """All stretches so far, one after the other from frame 0 to ``stop``."""
+
+    def __init__(self) -> None:
+        self.stop = 0
+        self._sums = Stretch(0, 0)
+        self._bytes = 0
+        self._more = 0
+
+    def add(self, stretch: Stretch) -> None:
+        """Add the next stretch."""
+        self.stop = stretch.stop
+        sums = self._sums
+        for name in ("delivered", "masked", "passed", "dropped", "faces", "frames_with_faces"):
+            setattr(sums, name, getattr(sums, name) + getattr(stretch, name))
+        for row in stretch.rows:
+            self._show(row)
+
+    def summary(self) -> LedgerSummary:
+        """What became of the frames."""
+        sums = self._sums
+        return LedgerSummary(
+            frames=sums.delivered + sums.masked + sums.passed + sums.dropped,
+            delivered=sums.delivered,
+            masked=sums.masked,
+            passed=sums.passed,
+            dropped=sums.dropped,
+            faces=sums.faces,
+            frames_with_faces=sums.frames_with_faces,
+            rows=tuple(sums.rows),
+            more=self._more,
+        )
+
+    def _show(self, row: LostFrame) -> None:
+        """Keep a row for the summary while there is room."""
+        size = len(msgspec.msgpack.encode(row))
+        if len(self._sums.rows) >= SHOWN_ROWS or self._bytes + size > SHOWN_BYTES:
+            self._more += 1
+        else:
+            self._sums.rows.append(row)
+            self._bytes += size
