@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from mpflow.colour import Colour
 from mpflow.frame import Frame, PictureLayout
@@ -28,6 +30,8 @@ class Desk:
     orders: Orders
     layout: PictureLayout
     colour: Colour
+    tell: Callable[..., Any] = lambda kind, **values: None
+    """Sends a message to the supervisor."""
 
     @property
     def slots(self) -> int:
@@ -35,15 +39,30 @@ class Desk:
         return self.ring.segment.geometry.slots
 
     @classmethod
-    def at(cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo) -> Desk:
+    def at(  # noqa: PLR0913 - one value for each thing on the desk
+        cls,
+        name: str,
+        ring: Ring,
+        meter: Meter,
+        orders: Orders,
+        video: VideoInfo,
+        tell: Callable[..., Any] = lambda kind, **values: None,
+    ) -> Desk:
         """The desk of one worker for one input."""
         layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-        return cls(name, ring.worker, ring, meter, orders, layout, Colour.from_tags(video))
+        colour = Colour.from_tags(video)
+        return cls(name, ring.worker, ring, meter, orders, layout, colour, tell)
 
     def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
         """The pixels of a leased slot; edits of an editable one go through the worker's journal."""
         journal = partial(self.ring.journal, lease) if editable else None
         return Frame(self.layout, lease, self.colour, journal)
+
+    def pause(self, seconds: float) -> None:
+        """Let some time pass, unless the job is over before."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self.orders.over:
+            self.meter.waited_for_input(self.wait(min(left, PATIENCE_S)))
 
     def wait(self, seconds: float = PATIENCE_S) -> int:
         """Sleep until the bell or an order comes; returns the nanoseconds waited."""

@@ -154,6 +154,13 @@ def to_wire(error: BaseException) -> dict[str, Any]:
     return {"type": "InternalError", "what": what, "cure": "", "facts": {}, "traceback": text}
 
 
+def describe(error: BaseException) -> str:
+    """An exception in one line: what it says of itself, or its type where it says nothing."""
+    if isinstance(error, MpflowError):
+        return error.what
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
 def from_wire(data: dict[str, Any]) -> MpflowError:
     """Rebuild the error that ``to_wire`` packed, with its traceback as text."""
     cls = _CLASSES.get(str(data.get("type")), InternalError)

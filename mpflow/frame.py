@@ -80,6 +80,15 @@ class Region:
     planes: tuple[Plane, ...]
 
 
+def plane_values(
+    pixel_format: PixelFormat, colour: Colour, bgr: tuple[int, int, int]
+) -> tuple[tuple[int, ...], ...]:
+    """One BGR colour as stored samples, one tuple for each plane."""
+    y, u, v = (value << pixel_format.low_bits for value in colour.yuv(bgr))
+    chroma = ((u, v),) if pixel_format.interleaved else ((u,), (v,))
+    return ((y,), *(() if pixel_format.gray else chroma))
+
+
 class Frame:
     """The pixels of one frame while its lease lasts; ``end`` stops every access."""
 
@@ -145,6 +154,15 @@ class Frame:
         aligned = [self.layout.align(box) for box in boxes]
         self._save(aligned)
         return tuple(self._region(box) for box in aligned)
+
+    def cover(self) -> None:
+        """Paint the whole frame black: of one that could not be worked on nothing may be seen.
+
+        Nothing is journalled, since what was there is wanted by nobody.
+        """
+        values = plane_values(self.layout.format, self.colour, (0, 0, 0))
+        for plane, value in zip(self._writable(), values, strict=True):
+            plane[:] = value
 
     def put_bgr(
         self, box: IntBox, patch: npt.NDArray[np.uint8], mask: npt.NDArray[np.float32] | None = None

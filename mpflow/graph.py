@@ -20,11 +20,13 @@ SLACK_SLOTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one worker asks of the ring, as it says when it is ready."""
+    """What one worker asks of the ring and of the supervisor, as it says when it is ready."""
 
     holds: int = 0
     max_batch: int = 1
     changes_pixels: bool = False
+    restartable: bool = False
+    remembers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ done        the outcome is known
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -23,9 +24,21 @@ from mpflow.graph import MIB
 from mpflow.jobclock import JobClock
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
+from mpflow.orders import Task
 from mpflow.provision import make_ring
+from mpflow.recall import begin_log
+from mpflow.rescue import Rescue, counted_place
 from mpflow.shm import Bell, Segment
-from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, SinkSummary, SourceSummary
+from mpflow.spec import (
+    BEGINNING,
+    JobSpec,
+    MediaInfo,
+    PipelineSpec,
+    Place,
+    Rules,
+    SinkSummary,
+    SourceSummary,
+)
 
 DRAIN_S = 8.0
 """How long a stopped job may take to write what is in the ring."""
@@ -54,10 +67,15 @@ class JobRun:
     error: MpflowError | None = None
     asked: MpflowError | None = None
     started: float = field(default_factory=time.monotonic)
+    started_ns: int = field(default_factory=time.monotonic_ns)
     ended: float | None = None
     clock: JobClock = field(default_factory=JobClock)
     warnings: list[str] = field(default_factory=list)
     broken: bool = False
+    source_went: bool = False
+    kept: Place = BEGINNING
+    log: int = -1
+    rescue: Rescue = field(init=False)
 
     @property
     def source(self) -> Handle:
@@ -93,20 +111,48 @@ class JobRun:
         self.tell("debug", f"ring of {geometry.slots} slots, {size:.0f} MiB")
         self.bells = [Bell.create() for _ in self.spec.stages]
         self.go(JobState.BEGINNING)
-        ops = [stage.name for stage in self.spec.stages[1:]]
-        descriptors = [self.segment.fd, *(bell.fileno() for bell in self.bells)]
+        try:
+            self.log = begin_log(self.job, demands)
+        except MpflowError as error:
+            self.fail(error)
+            return
+        # a run that goes on begins where its sink finds the last durable frame
+        goes_on = self.job.resume and self.sink.demand.restartable
+        self.source_went = not goes_on
         for handle in self.workers:
-            handle.move(WorkerState.BUSY, self.job.id)
-            handle.begun, handle.idle = False, False
-            handle.tell(
-                "begin",
-                descriptors,
-                job=msgspec.to_builtins(self.job),
-                media=msgspec.to_builtins(self.media),
-                ops=ops,
-                worker=handle.plan.id,
-                stage=handle.plan.stage,
-            )
+            waits = goes_on and handle in (self.source, self.sink)
+            self._begin(handle, self.job, wait=waits)
+
+    def note_ready(self, handle: Handle) -> None:
+        """A worker has opened its stage; one that replaces another joins the job."""
+        if self.segment is None or handle.begun or not handle.idle:
+            return
+        if self.machine.is_in(JobState.ABORTING, JobState.DONE):
+            return
+        job, at_an_end = self.job, handle in (self.source, self.sink)
+        if handle is self.sink:
+            job = msgspec.structs.replace(job, resume=True)
+        self._begin(handle, job, wait=at_an_end)
+        if handle is self.source and self.source_went:
+            handle.tell("go", place=msgspec.to_builtins(counted_place(self)))
+
+    def _begin(self, handle: Handle, job: JobSpec, *, wait: bool) -> None:
+        """Give a worker its part of the job; one that waits does nothing before it hears ``go``."""
+        assert self.segment is not None
+        handle.move(WorkerState.BUSY, self.job.id)
+        handle.begun, handle.idle, handle.waits = False, False, wait
+        assert self.media is not None
+        task = Task(
+            job,
+            self.media,
+            ops=tuple(stage.name for stage in self.spec.stages[1:]),
+            rules=Rules(self.spec.retries, self.spec.on_failure, self.spec.no_face_for),
+            wait=wait,
+            started=self.started_ns,
+            remembers=any(worker.demand.remembers for worker in self.workers),
+        )
+        descriptors = [self.segment.fd, self.log, *(bell.fileno() for bell in self.bells)]
+        handle.tell("begin", descriptors, task=msgspec.to_builtins(task))
 
     def hear(self, handle: Handle, message: Message) -> None:
         """Take in what a worker says about the job."""
@@ -114,7 +160,10 @@ class JobRun:
             case "media":
                 self.media = msgspec.convert(message["media"], MediaInfo)
             case "begun":
-                self.note_begun(handle)
+                self.note_begun(handle, msgspec.convert(message.get("place", {}), Place))
+            case "kept":
+                self.kept = msgspec.convert(message["place"], Place)
+                self.rescue.progress()
             case "ended":
                 self.note_read(msgspec.convert(message["summary"], SourceSummary))
             case "finished":
@@ -128,13 +177,18 @@ class JobRun:
         """Keep warnings for the report, each once."""
         self.warnings.extend(text for text in texts if text not in self.warnings)
 
-    def note_death(self, handle: Handle, error: StageDied) -> None:
+    def note_death(self, handle: WorkerHandle, error: StageDied) -> None:
         """A worker is gone; after the file was closed that harms only the jobs to come."""
         if handle is self.sink and self.machine.is_in(JobState.ABORTING):
             self.give_up()
         elif self.wrote is not None and self.error is None:
             self.broken = True
             self.note_idle(handle)
+        elif handle is self.source and handle.reported is not None and self.read is not None:
+            self.broken = True  # it has failed, and said so: what it gave is still written
+            handle.idle = True
+        elif self.rescue.can_help(handle):
+            self.rescue.lost(handle, error, time.monotonic())
         else:
             self.abort(error)
 
@@ -146,23 +200,32 @@ class JobRun:
             self.broken = True
             self.note_warnings([f"after the output was whole, {error.what}"])
             self.note_idle(handle)
+        elif handle is self.source and self.machine.is_in(JobState.RUNNING):
+            assert self.segment is not None
+            self.error = error
+            self.go(JobState.STOPPING, error.what)
+            self.clock.allow(DRAIN_S, now=time.monotonic())
+            self.note_read(SourceSummary(self.segment.published, stopped=True))
         else:
-            self.abort(error)
+            self.abort(self.rescue.explain(error))
 
     def forgive(self, seconds: float) -> None:
         """The supervisor itself was stopped for so long: deadlines move."""
         self.clock.forgive(seconds)
 
-    def note_begun(self, handle: Handle) -> None:
-        """One worker has opened its end."""
+    def note_begun(self, handle: Handle, place: Place = BEGINNING) -> None:
+        """One worker has opened its end; a sink that waits says from where on."""
         handle.begun = True
+        if handle.waits:
+            self.rescue.begun(handle, place)
         if self.machine.is_in(JobState.BEGINNING) and all(w.begun for w in self.workers):
             self.go(JobState.RUNNING)
             self._conclude_if_read()
 
     def note_read(self, summary: SourceSummary) -> None:
         """The source has published its last frame: the sink may close when it has it."""
-        self.read = summary
+        damaged = max(summary.damaged, self.read.damaged if self.read else 0)
+        self.read = msgspec.structs.replace(summary, damaged=damaged)
         self.note_warnings(summary.warnings)
         self._conclude_if_read()
 
@@ -197,7 +260,7 @@ class JobRun:
     def note_idle(self, handle: Handle) -> None:
         """One worker has left the job."""
         handle.idle = True
-        if handle.machine.is_in(WorkerState.BUSY):
+        if handle.machine.is_in(WorkerState.BUSY, WorkerState.BUILDING):
             handle.move(WorkerState.READY, "left the job")
         self._finish_when_idle()
 
@@ -275,6 +338,9 @@ class JobRun:
         if self.segment is not None:
             self.segment.close()
             self.segment = None
+        if self.log >= 0:
+            os.close(self.log)
+            self.log = -1
         for bell in self.bells:
             bell.close()
         self.bells = []

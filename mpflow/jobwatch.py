@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from mpflow.errors import InternalError
 from mpflow.jobrun import JobRun
-from mpflow.launch import CallerHandle
+from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, WorkerState
 from mpflow.metrics import Progress, suspect
+from mpflow.policies.hang import HangWatch, Sight
+from mpflow.shm import Doing, State, WorkerStats
 
 CLOSING_S = 900.0
 """How long the sink may take to close a whole file, once it has every frame."""
@@ -52,6 +57,50 @@ def watch_stall(run: JobRun, progress: Progress, now: float) -> None:
             " --set stall=SECONDS allows slower stages",
         )
     )
+
+
+def watch_hangs(run: JobRun, watch: HangWatch, rows: Sequence[WorkerStats], now: float) -> None:
+    """Kill workers that show no life though there is work for them; they are replaced."""
+    states = (JobState.RUNNING, JobState.STOPPING, JobState.CONCLUDING)
+    if run.segment is None or not rows or not run.machine.is_in(*states):
+        return
+    words = run.segment.words()
+    held = Counter(word.worker for word in words if word.state in (State.HELD, State.WORK))
+    ready = Counter(word.stage for word in words if word.state is State.READY)
+    free = sum(word.state is State.FREE for word in words)
+    ready[0] = 0 if run.read is not None or run.segment.end is not None else free
+    handles = [handle for handle in run.workers if isinstance(handle, WorkerHandle)]
+    sights = [
+        Sight(
+            worker=handle.plan.id,
+            stage=handle.plan.stage,
+            label=handle.label,
+            pid=handle.pid or 0,
+            row=rows[handle.plan.id],
+            held=held[handle.plan.id],
+            waiting=ready[handle.plan.stage],
+            limit=handle.plan.spec.limit,
+            at_an_end=handle in (run.source, run.sink),
+            excused=not handle.begun or handle.killed or not handle.alive,
+        )
+        for handle in handles
+    ]
+    _note_building(handles, rows)
+    for overdue in watch.look(sights, run.segment.lock.probe(), now):
+        handle = next(h for h in handles if h.plan.id == overdue.worker)
+        handle.doom = overdue.reason
+        run.tell("warning", overdue.reason, handle)
+        handle.kill()
+
+
+def _note_building(handles: Sequence[WorkerHandle], rows: Sequence[WorkerStats]) -> None:
+    """Keep in a worker's state what it says it is doing."""
+    for handle in handles:
+        building = rows[handle.plan.id].state == Doing.BUILDING
+        if building and handle.machine.is_in(WorkerState.BUSY):
+            handle.move(WorkerState.BUILDING, "as it says")
+        elif not building and handle.machine.is_in(WorkerState.BUILDING):
+            handle.move(WorkerState.BUSY, "built")
 
 
 def _is_closing(run: JobRun, progress: Progress, now: float) -> bool:

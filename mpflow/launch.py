@@ -39,6 +39,9 @@ PRELOADED = (
 
 REMEMBERED_LINES = 40
 
+_UNKNOWN_CODE = 255
+"""What multiprocessing says of a process whose fork server is gone."""
+
 
 @dataclass
 class WorkerHandle:
@@ -53,11 +56,14 @@ class WorkerHandle:
     demand: Demand = field(default_factory=Demand)
     begun: bool = False
     idle: bool = True
+    waits: bool = False
     reported: dict[str, object] | None = None
     facts: dict[str, object] = field(default_factory=dict)
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=REMEMBERED_LINES))
     partial_line: bytes = b""
     killed: bool = False
+    doom: str = ""
+    pids: list[int] = field(default_factory=list)
 
     @property
     def label(self) -> str:
@@ -72,7 +78,7 @@ class WorkerHandle:
     @property
     def alive(self) -> bool:
         """Whether it has not been reaped yet."""
-        return not self.machine.is_in(WorkerState.FAILED, WorkerState.STOPPED)
+        return not self.machine.is_in(WorkerState.FAILED, WorkerState.BACKOFF, WorkerState.STOPPED)
 
     def move(self, state: WorkerState, reason: str = "") -> None:
         """Note a change of the worker's state."""
@@ -101,8 +107,11 @@ class WorkerHandle:
             "signal": _signal_name(code),
         }
         how = f"by {facts['signal']}" if facts["signal"] else f"with exit code {code}"
+        if code == _UNKNOWN_CODE:
+            how = "in a way nobody saw (the fork server is gone)"
+        what = f"stage {self.label} (pid {self.process.pid}) ended {how} while it was needed"
         error = StageDied(
-            f"stage {self.label} (pid {self.process.pid}) ended {how} while it was needed",
+            f"{self.doom}; it was killed" if self.doom else what,
             cure="run again with --log-level debug for more, and report what it shows",
             facts=facts,
         )
@@ -144,6 +153,7 @@ class CallerHandle:
     demand: Demand = field(default_factory=Demand)
     begun: bool = False
     idle: bool = True
+    waits: bool = False
     alive: bool = True
     pid: int | None = None
 
@@ -188,6 +198,8 @@ class Launcher:
             death=self._death.read_fd,
         )
         process = self._context.Process(target=_enter, args=(start,), name=plan.label)
+        if isinstance(self._context, ForkServerContext):
+            start_fork_server()  # another one, if it has died
         process.start()
         theirs.close()
         os.close(stderr_write)
@@ -202,7 +214,9 @@ class Launcher:
                 f"stage {plan.label} (pid {process.pid}) ended as soon as it was started",
                 cure="is there memory left? see the system's log",
             ) from error
-        return WorkerHandle(plan, process, pidfd, ours, stderr_read)
+        handle = WorkerHandle(plan, process, pidfd, ours, stderr_read)
+        handle.pids.append(process.pid)
+        return handle
 
     def close(self) -> None:
         """Let go of the death pipe: every worker that is left is killed by the kernel."""

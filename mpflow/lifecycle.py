@@ -1,6 +1,8 @@
 """The states of a worker and of a job, as tables; an illegal move raises.
 
 worker:  starting -> ready -> busy -> ready ... -> draining -> stopped
+            ^                 building    `-- failed -> backoff -.
+            `----------------------------------------------------'
 job:     probing -> beginning -> running -> concluding -> done
 """
 
@@ -22,8 +24,10 @@ class WorkerState(StrEnum):
     STARTING = "starting"
     READY = "ready"
     BUSY = "busy"
+    BUILDING = "building"
     DRAINING = "draining"
     FAILED = "failed"
+    BACKOFF = "backoff"
     STOPPED = "stopped"
 
 
@@ -46,9 +50,11 @@ W, J = WorkerState, JobState
 WORKER_MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
     W.STARTING: frozenset({W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
     W.READY: frozenset({W.BUSY, W.DRAINING, W.FAILED, W.STOPPED}),
-    W.BUSY: frozenset({W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.BUSY: frozenset({W.READY, W.BUILDING, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.BUILDING: frozenset({W.BUSY, W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
     W.DRAINING: frozenset({W.FAILED, W.STOPPED}),
-    W.FAILED: frozenset(),
+    W.FAILED: frozenset({W.BACKOFF}),
+    W.BACKOFF: frozenset({W.STARTING, W.FAILED, W.STOPPED}),
     W.STOPPED: frozenset(),
 }
 
@@ -58,7 +64,7 @@ JOB_MOVES: Mapping[JobState, frozenset[JobState]] = {
     J.RUNNING: frozenset({J.STOPPING, J.ABORTING, J.CONCLUDING}),
     J.STOPPING: frozenset({J.ABORTING, J.CONCLUDING}),
     J.ABORTING: frozenset({J.CONCLUDING, J.DONE}),
-    J.CONCLUDING: frozenset({J.ABORTING, J.DONE}),
+    J.CONCLUDING: frozenset({J.RUNNING, J.ABORTING, J.DONE}),
     J.DONE: frozenset(),
 }
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from mpflow.shm import Segment, State, Stats, Word, WorkerStats, read_stats
+from mpflow.shm import Doing, Segment, State, Stats, Word, WorkerStats, read_stats
 
 PROGRESS_EVERY_S = 0.25
 
@@ -16,11 +16,18 @@ class Meter:
 
     def __init__(self, segment: Segment, worker: int) -> None:
         self._row = Stats(segment, worker)
+        self.doing(Doing.WORKING)
+
+    def worked(
+        self, nanoseconds: int, *, frames: int = 0, batches: int = 0, damaged: int = 0
+    ) -> None:
+        """Add time spent working and what came of it."""
+        self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches, damaged=damaged)
         self._row.beat(time.monotonic_ns())
 
-    def worked(self, nanoseconds: int, *, frames: int = 0, batches: int = 0) -> None:
-        """Add time spent working and what came of it."""
-        self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches)
+    def doing(self, what: Doing) -> None:
+        """Say what the worker is at."""
+        self._row.set_state(what)
         self._row.beat(time.monotonic_ns())
 
     def waited_for_input(self, nanoseconds: int) -> None:
@@ -88,6 +95,10 @@ class Progress:
     def stalled(self, now: float) -> bool:
         """Whether nothing has moved for longer than the patience lasts."""
         return self._moved is not None and now - self._moved > self.patience
+
+    def moved(self, now: float) -> None:
+        """Take it that something moved: a worker is being replaced."""
+        self._moved = now
 
     def forgive(self, seconds: float) -> None:
         """The supervisor itself was stopped for so long: that was nobody's stall."""

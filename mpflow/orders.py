@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
 from mpflow.channel import Channel
+from mpflow.spec import JobSpec, MediaInfo, Place, Rules, Value
+
+
+class Task(Value, frozen=True):
+    """What a worker is told with ``begin``: its part of one job.
+
+    ``ops`` are the stages each frame goes through. With ``wait`` nothing is taken from the ring
+    before ``go``. ``started`` is when the job began, in nanoseconds of the monotonic clock;
+    ``remembers`` says whether any stage keeps an analysis log.
+    """
+
+    job: JobSpec
+    media: MediaInfo
+    ops: tuple[str, ...] = ()
+    rules: Rules = Rules()
+    wait: bool = False
+    started: int = 0
+    remembers: bool = False
 
 
 class Orders:
     """The orders given so far; ``read`` looks for new ones and never waits.
 
-    ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
+    ``go``: begin to take frames, from that place on. ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
     closes when it has them, whole or not. ``close_now``: the sink closes with what it has.
     ``over``: leave the job.
     """
@@ -19,6 +41,7 @@ class Orders:
         self.close_now = False
         self.over = False
         self.conclude: bool | None = None
+        self.go: Place | None = None
 
     def fileno(self) -> int:
         """The descriptor that becomes readable with a new order."""
@@ -34,15 +57,26 @@ class Orders:
         while (received := self._channel.receive(wait=False)) is not None:
             self._note(received[0])
 
+    def wait_to_go(self) -> Place | None:
+        """Wait until frames may be taken; None when the job ends before that."""
+        while self.go is None and not (self.over or self.close_now):
+            self._wait()
+        return self.go
+
     def wait_over(self) -> None:
         """Wait until the job is over for everybody."""
         while not self.over:
-            received = self._channel.receive()
-            if received is not None:
-                self._note(received[0])
+            self._wait()
 
-    def _note(self, message: dict[str, object]) -> None:
+    def _wait(self) -> None:
+        received = self._channel.receive()
+        if received is not None:
+            self._note(received[0])
+
+    def _note(self, message: dict[str, Any]) -> None:
         match message["kind"]:
+            case "go":
+                self.go = msgspec.convert(message["place"], Place)
             case "stop":
                 self.stop = True
             case "conclude":

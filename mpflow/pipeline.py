@@ -29,8 +29,9 @@ from mpflow.frame import Frame
 from mpflow.graph import plan_workers
 from mpflow.jobs import plan_jobs, settle
 from mpflow.jobs.folders import folders_for
+from mpflow.ledger import Book
 from mpflow.metrics import Meter
-from mpflow.orders import Orders
+from mpflow.orders import Orders, Task
 from mpflow.report import Report
 from mpflow.session import JobResult, Session
 from mpflow.shm import Bell, Order, Ring, Segment
@@ -106,10 +107,11 @@ class Pipeline:
         session.start(self._job)
         orders = _CallerOrders(session, self._job)
         message, descriptors = orders.wait_for_begin()
-        media = msgspec.convert(message["media"], MediaInfo)
+        media = msgspec.convert(message["task"], Task).media
         segment = Segment.attach(descriptors[0])
-        bells = [Bell(fd) for fd in descriptors[1:]]
-        os.close(descriptors[0])
+        bells = [Bell(fd) for fd in descriptors[2:]]
+        for descriptor in descriptors[:2]:  # the second is the analysis log, of no use here
+            os.close(descriptor)
         try:
             yield from self._frames(session.channel, segment, bells, orders, media)
             self.report = orders.wait_for_report()
@@ -131,10 +133,10 @@ class Pipeline:
         ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=Order.WATERMARK)
         desk = Desk.at(CALLER.name, ring, Meter(segment, plan.id), orders, media.video)
         channel.send("begun")
-        runner = SinkRunner(desk)
+        runner = SinkRunner(desk, Book())
         yield from runner.frames()
         orders.raise_if_failed()
-        summary = runner.counted(SinkSummary(runner.written))
+        summary = runner.close(SinkSummary(runner.written))
         channel.send("finished", summary=msgspec.to_builtins(summary))
 
 

@@ -63,13 +63,33 @@ class Pool:
         for plan in plans[:-1] if self._caller is not None else plans:
             handle = self._launcher.start(plan)
             self.workers.append(handle)
-            self._reactor.watch(handle.channel.fileno(), partial(self._read, handle))
-            self._reactor.watch(handle.stderr, partial(self._read_lines, handle))
-            self._reactor.watch(handle.pidfd, partial(self._bury, handle))
+            self._listen(handle)
         if self._caller is not None:
             caller = CallerHandle(plans[-1], self._caller)
             caller.move(WorkerState.READY)
             self.workers.append(caller)
+
+    def restart(self, handle: WorkerHandle) -> WorkerHandle:
+        """Start another worker in the place of a dead one; its history goes on.
+
+        Raises StageDied, OSError or EOFError when it cannot be started.
+        """
+        fresh = self._launcher.start(handle.plan)
+        fresh.machine, fresh.facts = handle.machine, handle.facts
+        fresh.pids = [*handle.pids, *fresh.pids]
+        fresh.move(WorkerState.STARTING, f"pid {fresh.pid}")
+        self.workers[self.workers.index(handle)] = fresh
+        self._let_go(handle)
+        self._listen(fresh)
+        return fresh
+
+    def mend(self) -> None:
+        """Start whoever died between two jobs."""
+        for handle in list(self.workers):
+            if isinstance(handle, WorkerHandle) and not handle.alive:
+                if handle.machine.is_in(WorkerState.FAILED):
+                    handle.move(WorkerState.BACKOFF, "between two jobs")
+                self.restart(handle)
 
     def kill(self) -> None:
         """End every worker at once."""
@@ -124,10 +144,18 @@ class Pool:
                     handle.kill()
                     _is_gone(handle.pidfd, QUIT_S)
                     break
-            for descriptor in (handle.pidfd, handle.channel.fileno(), handle.stderr):
-                self._reactor.unwatch(descriptor)
-            handle.release()
+            self._let_go(handle)
         self.workers = []
+
+    def _listen(self, handle: WorkerHandle) -> None:
+        self._reactor.watch(handle.channel.fileno(), partial(self._read, handle))
+        self._reactor.watch(handle.stderr, partial(self._read_lines, handle))
+        self._reactor.watch(handle.pidfd, partial(self._bury, handle))
+
+    def _let_go(self, handle: WorkerHandle) -> None:
+        for descriptor in (handle.pidfd, handle.channel.fileno(), handle.stderr):
+            self._reactor.unwatch(descriptor)
+        handle.release()
 
 
 def _is_gone(pidfd: int, patience: float) -> bool:

@@ -1,117 +1,82 @@
-"""The loop inside a worker: take, process, stamp, give.
+"""The loop of a stage in the middle: take a batch, work on it, give each frame on.
 
-    source:  picture -> free slot -> fill -> publish            until the input ends
-    stage:   take a batch -> work -> give each frame on         until the job is over
+    take -> accept -> process -> stamp -> give          until the job is over
+              |          `-- raises: pixels put back, each frame again by itself, then the policy
+              `-- not wanted, given up, or known already: given on without work
 
-The sink's is in sinkrunner.py. Each loop waits on its bell and on the supervisor's orders, always
-bounded, and looks again.
+It waits on its bell and on the supervisor's orders, always bounded, and looks again. The ends'
+loops are in sourcerunner.py and sinkrunner.py.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mpflow import wire
 from mpflow.batcher import BatchPolicy
 from mpflow.desk import Desk
 from mpflow.errors import ContractError
-from mpflow.frame import Frame
+from mpflow.failing import Failures, Held, Outcome
+from mpflow.recall import Memory
 from mpflow.shm import Lease, ViewSurvives
-from mpflow.spec import SourceSummary
-from mpflow.stage import Picture, Source, Stage, Work
-from mpflow.tokens import Stamp, Token
-
-
-class SourceRunner:
-    """Copies each picture of a source into a free slot and publishes it."""
-
-    def __init__(self, desk: Desk, source: Source[Any], request: str, ops: tuple[str, ...]) -> None:
-        self._desk = desk
-        self._source = source
-        self._request = request
-        self._ops = ops
-
-    def run(self) -> SourceSummary:
-        """Publish every picture, or fewer when told to stop; then mark the end of the stream."""
-        taken = time.monotonic_ns()
-        for picture in self._source.pictures():
-            decoded = time.monotonic_ns()
-            lease = self._free_slot()
-            if lease is None:
-                break
-            self._publish(lease, picture, taken, decoded)
-            self._desk.orders.read()
-            if self._desk.orders.leave:
-                break
-            taken = time.monotonic_ns()
-        self._desk.ring.end_of_stream()
-        summary = self._source.end()
-        return replace_stopped(summary) if self._desk.orders.leave else summary
-
-    def _free_slot(self) -> Lease | None:
-        """Wait for a free slot; None when there is reason to leave instead."""
-        while (lease := self._desk.ring.alloc()) is None:
-            self._desk.meter.waited_for_slot(self._desk.wait())
-            if self._desk.orders.leave:
-                return None
-        return lease
-
-    def _publish(self, lease: Lease, picture: Picture, taken: int, decoded: int) -> None:
-        desk = self._desk
-        copying = time.monotonic_ns()
-        frame = desk.frame(lease)
-        picture.fill(frame)
-        frame.end()
-        now = time.monotonic_ns()
-        token = Token(
-            request=self._request,
-            seq=lease.seq,
-            pts=picture.pts,
-            time_base=picture.time_base,
-            duration=picture.duration,
-            key=picture.key,
-            ops=self._ops,
-            born=taken,
-            stamps=(Stamp(desk.name, desk.worker, taken, taken, now),),
-        )
-        desk.ring.publish(lease, wire.pack(token))
-        desk.meter.worked(decoded - taken + now - copying, frames=1)
-
-
-@dataclass(slots=True)
-class _Held:
-    """A frame this worker has: its lease, its pixels, its token, and when it was taken."""
-
-    lease: Lease
-    frame: Frame
-    token: Token
-    taken: int
+from mpflow.spec import Job, Rules
+from mpflow.stage import Stage, Work
+from mpflow.tokens import FrameState, Stamp, Token
 
 
 class StageRunner:
     """Gives a stage its batches and gives on every frame that the stage has finished."""
 
-    def __init__(self, desk: Desk, stage: Stage[Any]) -> None:
+    def __init__(
+        self, desk: Desk, stage: Stage[Any], job: Job, rules: Rules, memory: Memory
+    ) -> None:
         self._desk = desk
         self._stage = stage
+        self._job = job
+        self._memory = memory
+        self._failures = Failures(desk, rules)
         self._policy = BatchPolicy(stage.max_batch, int(stage.max_wait_ms * 1e6))
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, Held] = {}
+        self._again: deque[int] = deque()
+        self._epoch = desk.ring.epoch
 
     def run(self) -> None:
         """Work until the job is over."""
         desk = self._desk
+        self._memory.recall(self._stage)
         while not desk.orders.over:
-            batch = self._collect()
-            if batch:
+            self._leave_the_past()
+            if self._again:
+                self._work_again()
+            elif batch := self._collect():
                 self._work(batch)
                 desk.orders.read()
             elif self._held and desk.ring.upstream_empty():
                 self._flush()
             else:
                 desk.meter.waited_for_input(desk.wait())
+
+    def _leave_the_past(self) -> None:
+        """Let go of frames that are made again, since the sink was replaced."""
+        if self._desk.ring.epoch == self._epoch:
+            return
+        self._epoch = self._desk.ring.epoch
+        self._again.clear()
+        for held in self._held.values():
+            held.frame.end()
+            self._desk.ring.free(held.lease)
+        self._held.clear()
+        self._start_over()
+
+    def _start_over(self) -> None:
+        """Bring a stage that remembers or holds frames back to what its finished frames say."""
+        if self._stage.holds or self._stage.remembers:
+            self._stage.begin(self._job)
+            self._memory.recall(self._stage)
 
     def _flush(self) -> None:
         """No frame will come any more: the stage must give on something of what it holds."""
@@ -135,7 +100,7 @@ class StageRunner:
                 now=time.monotonic_ns(),
                 upstream_empty=desk.ring.upstream_empty(),
             )
-            if left == 0:
+            if left == 0 or batch[-1].alone:
                 break
             desk.meter.waited_for_input(desk.wait(left / 1e9))
             batch += desk.ring.take_batch(self._policy.room(len(batch)))
@@ -144,25 +109,71 @@ class StageRunner:
     def _work(self, batch: Iterable[Lease]) -> None:
         started = time.monotonic_ns()
         works = [work for lease in batch if (work := self._accept(lease, started)) is not None]
-        if works:
-            self._give_all(self._stage.process(works), started)
-        if len(self._held) > self._stage.holds:
+        self._process(works, started)
+        if len(self._held) > self._stage.holds + len(self._again):
             raise ContractError(
                 f"stage {self._desk.name} keeps {len(self._held)} frames"
                 f" but declares holds = {self._stage.holds}",
                 cure="yield a token for every frame, or declare what the stage holds back",
             )
 
+    def _work_again(self) -> None:
+        """Work on the next frame of a batch that failed, by itself."""
+        held = self._held[self._again.popleft()]
+        self._desk.ring.work(held.lease)
+        held.frame = self._desk.frame(held.lease, editable=self._stage.changes_pixels)
+        self._process([Work(held.token, held.frame, alone=True)], time.monotonic_ns())
+
     def _accept(self, lease: Lease, taken: int) -> Work | None:
-        """Open a frame's card; None when it wants nothing here and was passed on."""
+        """Open a frame's card; None when there is nothing to do here and it was given on."""
         token = replace(wire.unpack(lease.token), retries=lease.retries)
         if not token.wants(self._desk.name):
             self._desk.ring.give(lease, wire.pack(token))
             return None
-        self._desk.ring.work(lease)
         frame = self._desk.frame(lease, editable=self._stage.changes_pixels)
-        self._held[token.seq] = _Held(lease, frame, token, taken)
+        self._held[token.seq] = held = Held(lease, frame, token, taken)
+        if lease.quarantined:
+            self._give_up(held, self._failures.quarantine(token))
+            return None
+        if (known := self._memory.known(token)) is not None:
+            self._give(known, taken)
+            return None
+        self._desk.ring.work(lease)
         return Work(token, frame, alone=lease.alone)
+
+    def _process(self, works: Sequence[Work], started: int) -> None:
+        if not works:
+            return
+        try:
+            self._give_all(self._stage.process(works), started)
+        except Exception as error:  # noqa: BLE001 - whatever a stage raises, its policy decides
+            self._stumble(error, [work.token.seq for work in works])
+
+    def _stumble(self, error: Exception, seqs: Sequence[int]) -> None:
+        """Put everything back as it was before the stage raised, and decide how to go on."""
+        left = [self._held[seq] for seq in seqs if seq in self._held]
+        outcome = self._failures.decide(error, left)  # raises what ends the run
+        undone = list(self._held.values()) if self._stage.holds else left
+        for held in undone:
+            held.frame.end()
+            self._desk.ring.undo(held.lease)
+        self._start_over()
+        again = {*self._again, *(held.token.seq for held in undone)}
+        if outcome is not None:
+            again.discard(left[0].token.seq)
+            self._give_up(left[0], outcome)
+        self._again = deque(sorted(again))
+
+    def _give_up(self, held: Held, outcome: Outcome) -> None:
+        """Give on a frame that could not be worked on; a masked one is covered first."""
+        name = self._desk.name
+        token = held.token.with_state(outcome.state, stage=name, reason=outcome.reason)
+        if outcome.state is FrameState.MASKED:
+            held.frame = self._desk.frame(held.lease)
+            held.frame.cover()
+        if outcome.state is not FrameState.PASSED:
+            token = replace(token, ops=())
+        self._give(token, time.monotonic_ns())
 
     def _give_all(self, tokens: Iterable[Token], started: int) -> None:
         given = 0
@@ -181,6 +192,7 @@ class StageRunner:
             )
         stamp = Stamp(desk.name, desk.worker, held.taken, started, time.monotonic_ns())
         held.frame.end()
+        self._memory.keep(token)
         try:
             desk.ring.give(held.lease, wire.pack(token.done(stamp)))
         except ViewSurvives as error:
@@ -189,10 +201,3 @@ class StageRunner:
                 cure="let go of every array made from a frame before yielding its token;"
                 " pixel work in a method of its own leaves none behind",
             ) from error
-
-
-def replace_stopped(summary: SourceSummary) -> SourceSummary:
-    """The same summary, marked as cut short."""
-    return SourceSummary(
-        summary.frames, summary.damaged, summary.expected, stopped=True, warnings=summary.warnings
-    )

@@ -1,8 +1,9 @@
 """The loop of the last stage: take the next frame in order, write it, let go of it.
 
-    take -> write -> retire        until all frames are there, or the order comes to close
+    take -> write -> note -> retire        until all frames are there, or the order comes to close
 
-The same loop serves a caller who takes the frames itself.
+The same loop serves a caller who takes the frames itself. What became of each frame goes into the
+book, on the disk before the frames themselves are durable.
 """
 
 from __future__ import annotations
@@ -17,60 +18,96 @@ from mpflow import wire
 from mpflow.desk import Desk
 from mpflow.errors import ContractError
 from mpflow.frame import Frame
+from mpflow.ledger import Book
+from mpflow.recall import Spill
 from mpflow.shm import Lease
-from mpflow.spec import SinkSummary
+from mpflow.spec import BEGINNING, Place, SinkSummary
 from mpflow.stage import Sink
-from mpflow.tokens import Token
+from mpflow.tokens import FrameState, Stamp, Token
+
+_KEEP_EVERY = 256
 
 
 class SinkRunner:
     """Takes every frame in order, for a sink or for a caller who takes them itself."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(
+        self, desk: Desk, book: Book, place: Place = BEGINNING, spill: Spill | None = None
+    ) -> None:
         self._desk = desk
-        self.written = 0
+        self._book = book
+        self._spill = spill
+        self._kept = place
+        self._current: tuple[Token, int, int] | None = None
+        self.written = place.frame
         """Frames taken so far; as they come in order, also the next sequence."""
-        self._faces = 0
-        self._frames_with_faces = 0
 
     def run(self, sink: Sink[Any]) -> SinkSummary:
         """Write until all frames are there (or the order comes to close), then finish."""
         desk = self._desk
+        sink.before_keeping = self._keep
         for token, frame in self.frames():
             sink.write(token, frame)
+            if sink.kept != self._kept:
+                self._say_kept(sink.kept)
+            elif not sink.restartable and token.seq - self._book.kept >= _KEEP_EVERY:
+                self._keep(token.seq)
         complete = bool(desk.orders.conclude) and not desk.orders.close_now
         start = time.monotonic_ns()
         summary = sink.finish(complete=complete)
         desk.ring.reap()
         desk.meter.worked(time.monotonic_ns() - start)
-        return self.counted(summary)
+        if sink.kept != self._kept:
+            self._say_kept(sink.kept)
+        return self.close(summary)
 
     def frames(self) -> Iterator[tuple[Token, Frame]]:
         """Every frame in order, until there are no more or it is time to close.
 
         A frame ends when the next one is asked for; its slot is free again once nobody uses
-        the pixels exported from it.
+        the pixels exported from it. A frame that was dropped does not come.
         """
         desk = self._desk
         for lease in self._leases():
-            started = time.monotonic_ns()
-            frame = desk.frame(lease)
+            taken = time.monotonic_ns()
             token = wire.unpack(lease.token)
-            self._faces += len(token.faces)
-            self._frames_with_faces += bool(token.faces)
-            try:
-                yield token, frame
-            finally:
-                frame.end()
+            if token.state is FrameState.DROPPED:
+                self._book.note(token, None)
+            else:
+                frame = desk.frame(lease)
+                self._current = token, taken, time.monotonic_ns()
+                try:
+                    yield token, frame
+                finally:
+                    frame.end()
+                self._note_current()
             desk.ring.retire(lease)
             self.written = lease.seq + 1
-            desk.meter.worked(time.monotonic_ns() - started, frames=1)
+            desk.meter.worked(time.monotonic_ns() - taken, frames=1)
 
-    def counted(self, summary: SinkSummary) -> SinkSummary:
-        """The sink's summary with the faces that came by."""
-        return msgspec.structs.replace(
-            summary, faces=self._faces, frames_with_faces=self._frames_with_faces
-        )
+    def close(self, summary: SinkSummary) -> SinkSummary:
+        """Close the book; the sink's summary with what it says."""
+        return self._book.close(summary)
+
+    def _keep(self, stop: int) -> None:
+        """Frames below ``stop`` are about to be durable: what is known of them goes first."""
+        if self._current is not None and self._current[0].seq < stop:
+            self._note_current()
+        self._book.keep(stop)
+        if self._spill is not None:
+            self._spill.keep()
+
+    def _note_current(self) -> None:
+        if self._current is None:
+            return
+        token, taken, started = self._current
+        self._current = None
+        stamp = Stamp(self._desk.name, self._desk.worker, taken, started, time.monotonic_ns())
+        self._book.note(token, stamp)
+
+    def _say_kept(self, place: Place) -> None:
+        self._kept = place
+        self._desk.tell("kept", place=msgspec.to_builtins(place))
 
     def _leases(self) -> Iterator[Lease]:
         desk = self._desk

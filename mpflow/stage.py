@@ -137,9 +137,17 @@ class Source(_Base[O_co]):
         same frame always has the same number, pixels and time stamp.
         """
 
+    @property
+    def damaged(self) -> int:
+        """Packets and pictures that were lost to damage so far."""
+        return 0
+
     @abstractmethod
     def end(self) -> SourceSummary:
-        """Close the input and say what was read. Called also when the run is stopped early."""
+        """Close the input and say what was read. Called also when the run is stopped early.
+
+        ``begin`` may come again for the same job, when its last frames have to be made again.
+        """
 
 
 class Stage(_Base[O_co]):

@@ -32,15 +32,17 @@ from mpflow.errors import (
 )
 from mpflow.graph import Demand
 from mpflow.jobrun import JobRun
-from mpflow.jobwatch import watch_clock, watch_stall
+from mpflow.jobwatch import watch_clock, watch_hangs, watch_stall
 from mpflow.launch import Launcher, WorkerHandle, start_fork_server
 from mpflow.lifecycle import JobState, WorkerState
 from mpflow.machine import core_budget
 from mpflow.metrics import Progress
 from mpflow.notices import Notices
+from mpflow.policies.hang import HangWatch
 from mpflow.pool import Handle, Pool
 from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
+from mpflow.rescue import Rescue
 from mpflow.spec import JobSpec, PipelineSpec
 from mpflow.summary import report_of
 from mpflow.urls import hide_credentials, is_url
@@ -64,6 +66,7 @@ class Supervisor:
         self._pool: Pool | None = None
         self._run: JobRun | None = None
         self._progress = Progress()
+        self._hangs = HangWatch()
         self._fatal: MpflowError | None = None
         self._takes_frames = False
         self._leaving = False
@@ -95,6 +98,8 @@ class Supervisor:
             case "ready":
                 handle.demand = msgspec.convert(message["demand"], Demand)
                 handle.move(WorkerState.READY)
+                if self._run is not None:
+                    self._run.note_ready(handle)
             case "log":
                 self._notices.note(message["level"], message["text"], handle, message["frame"])
             case "warning":
@@ -105,8 +110,33 @@ class Supervisor:
                 handle.facts[message["key"]] = message["value"]
             case "failed":
                 self._note_failure(handle, message)
+            case "stumbled" | "quarantined" | "alert":
+                self._note_trouble(handle, message)
             case _ if self._run is not None:
                 self._run.hear(handle, message)
+
+    def _note_trouble(self, handle: Handle, message: Message) -> None:
+        """A frame could not be worked on, or something else that a person should know."""
+        kind, frame, name = message["kind"], message["frame"], handle.plan.spec.name
+        match kind:
+            case "stumbled":
+                text = f"failed: {message['what']} ({message['then']})"
+                self._notices.note("warning", text, handle, frame)
+                self._alert_failed(name, text, frame)
+            case "quarantined":
+                text = f"frame {frame}: {message['reason']}; it is {message['state']}"
+                self._alert("quarantine", text, stage=name, frame=frame)
+                if self._run is not None:
+                    self._run.rescue.quarantined(handle)
+            case _:
+                self._alert(message["what"], message["text"], stage=name, frame=frame)
+
+    def _alert(self, kind: str, text: str, *, stage: str = "", frame: int = -1) -> None:
+        """Tell of something that a person should know."""
+        self._notices.note("warning", f"alert: {text}", frame=frame)
+
+    def _alert_failed(self, stage: str, text: str, frame: int) -> None:
+        """Count a stage's failure; repeated ones raise an alert."""
 
     def hear_line(self, handle: Handle, line: str) -> None:
         """Keep a line of a worker's standard error."""
@@ -241,8 +271,9 @@ class Supervisor:
             self._refuse(job, Refused(f"{job.input!r} is on the network", cure=cure))
             return
         try:
-            if not self._pool.whole:
-                self._pool.kill()
+            if self._pool.workers:
+                self._pool.mend()
+            else:
                 self._pool.start()
         except MpflowError as error:
             self._fatal = error
@@ -251,12 +282,16 @@ class Supervisor:
         self._notices.note("info", f"job {job.id}: {job.input}")
         self._progress = Progress(self._spec.stall)
         self._run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
+        self._run.rescue = Rescue(self._run, self._pool.restart, self._alert)
+        self._hangs = HangWatch()
         self._run.probe()
 
     def _lead(self, run: JobRun, now: float, overslept: float) -> None:
         """Look at the job's clock; ``overslept`` seconds are nobody's fault."""
         run.forgive(overslept)
         self._progress.forgive(overslept)
+        self._hangs.forgive(overslept)
+        run.rescue.tick(now)
         run.try_begin()
         if run.segment is not None and run.media is not None:
             self._watch_progress(run, run.media.video.frames, now)
@@ -269,6 +304,9 @@ class Supervisor:
         news = self._progress.look(run.segment, run.workers, total, now)
         if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
             self._notices.progress(run.job.id, news)
+        if run.rescue.busy and not run.clock.passed(now):
+            self._progress.moved(now)
+        watch_hangs(run, self._hangs, self._progress.counts, now)
         watch_stall(run, self._progress, now)
 
     def _conclude(self, run: JobRun) -> None:

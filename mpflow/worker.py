@@ -1,6 +1,6 @@
 """A worker process: opens its stage once, then serves one job after another until told to quit.
 
-    start -> ready -> (probe) -> begin -> begun -> ... -> finished -> end -> idle -> ... -> quit
+    start -> ready -> (probe) -> begin -> begun -> (go) -> ... -> finished -> end -> idle -> quit
 
 Its standard error goes to the supervisor, it ignores Ctrl-C (the supervisor decides), and the
 kernel kills it when the supervisor dies.
@@ -17,22 +17,33 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mpflow import errors
+from mpflow.analysis import AnalysisLog
 from mpflow.channel import Channel, Message
 from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
 from mpflow.importer import AnyStage, build
+from mpflow.ledger import Book
 from mpflow.metrics import Meter
-from mpflow.orders import Orders
-from mpflow.runner import SourceRunner, StageRunner
-from mpflow.shm import Bell, Order, Ring, Segment, arm
+from mpflow.orders import Orders, Task
+from mpflow.recall import ANALYSIS, Memory, Spill
+from mpflow.runner import StageRunner
+from mpflow.shm import Bell, Doing, Order, Ring, Segment, arm
 from mpflow.sinkrunner import SinkRunner
-from mpflow.spec import JobSpec, MediaInfo
+from mpflow.sourcerunner import SourceRunner
+from mpflow.spec import (
+    BEGINNING,
+    JobSpec,
+    Place,
+    SinkSummary,
+    SourceSummary,
+)
 from mpflow.stage import Job, Sink, Source, Stage, StageContext
 from mpflow.workerstart import WorkerStart
 
@@ -70,7 +81,9 @@ class Worker:
             log=self._log,
             report=lambda key, value: channel.send("fact", key=key, value=value),
             warn=lambda text: channel.send("warning", text=text),
+            building=self._building,
         )
+        self._meter: Meter | None = None
 
     def serve(self) -> None:
         """Open the stage, then answer orders until ``quit``."""
@@ -88,7 +101,7 @@ class Worker:
                 case "probe":
                     self._probe(stage, message)
                 case "begin":
-                    self._job(stage, message, descriptors)
+                    self._job(stage, msgspec.convert(message["task"], Task), descriptors)
                 case "end":
                     self._channel.send("idle")
                 case "quit":
@@ -104,60 +117,99 @@ class Worker:
             return
         self._channel.send("media", media=msgspec.to_builtins(media))
 
-    def _job(self, stage: AnyStage, message: Message, descriptors: list[int]) -> None:
-        job = Job(
-            msgspec.convert(message["job"], JobSpec), msgspec.convert(message["media"], MediaInfo)
-        )
+    def _job(self, stage: AnyStage, task: Task, descriptors: list[int]) -> None:
         plan = self._plan
-        segment_fd, *bell_fds = descriptors
+        segment_fd, log_fd, *bell_fds = descriptors
         segment = Segment.attach(segment_fd)
         os.close(segment_fd)
         bells = [Bell(fd) for fd in bell_fds]
         try:
             ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=_order_of(stage))
-            meter, orders = Meter(segment, plan.id), Orders(self._channel)
-            desk = Desk.at(plan.spec.name, ring, meter, orders, job.media.video)
-            self._run(stage, job, desk, tuple(message["ops"]))
+            self._meter = meter = Meter(segment, plan.id)
+            orders, video, tell = Orders(self._channel), task.media.video, self._channel.send
+            desk = Desk.at(plan.spec.name, ring, meter, orders, video, tell)
+            self._run(stage, task, desk, log_fd)
         finally:
+            self._meter = None
+            os.close(log_fd)
             segment.close()
             for bell in bells:
                 bell.close()
         self._channel.send("idle")
 
-    def _run(self, stage: AnyStage, job: Job, desk: Desk, ops: tuple[str, ...]) -> None:
+    def _run(self, stage: AnyStage, task: Task, desk: Desk, log: int) -> None:
         try:
-            stage.begin(job)
+            stage.begin(Job(task.job, task.media))
         except Exception as error:  # noqa: BLE001 - reported to the supervisor, whatever it is
             self._channel.send("failed", phase="begin", error=errors.to_wire(error))
             desk.orders.wait_over()
             return
-        self._channel.send("begun")
+        kept = stage.kept if isinstance(stage, Sink) else BEGINNING
+        self._channel.send("begun", place=msgspec.to_builtins(kept))
+        place = desk.orders.wait_to_go() if task.wait else kept
         with self._reporting("run"):
-            self._loop(stage, desk, job, ops)
+            if place is not None:
+                self._loop(stage, task, desk, place, log)
             desk.orders.wait_over()
             if isinstance(stage, Stage):
                 stage.end()
 
-    def _loop(self, stage: AnyStage, desk: Desk, job: Job, ops: tuple[str, ...]) -> None:
+    def _loop(self, stage: AnyStage, task: Task, desk: Desk, place: Place, log: int) -> None:
+        job = Job(task.job, task.media)
         match stage:
             case Source():
-                read = SourceRunner(desk, stage, job.spec.id, ops).run()
-                self._channel.send("ended", summary=msgspec.to_builtins(read))
+                runner = SourceRunner(desk, stage, job, task.ops, retries=task.rules.retries)
+                runner.run(place, self._say_ended)
             case Stage():
-                StageRunner(desk, stage).run()
+                memory = Memory()
+                if stage.remembers:
+                    memory = Memory(desk.name, AnalysisLog(log))
+                StageRunner(desk, stage, job, task.rules, memory).run()
             case Sink():
-                wrote = self._sink(stage, desk)
+                parts = _parts_of(stage, task.job)
+                spill = Spill(log, parts / ANALYSIS) if parts and task.remembers else None
+                book = self._book(task, parts, place)
+                wrote = self._sink(stage, SinkRunner(desk, book, place, spill))
                 self._channel.send("finished", summary=msgspec.to_builtins(wrote))
 
-    def _sink(self, sink: Sink[Any], desk: Desk) -> Any:
+    def _say_ended(self, summary: SourceSummary) -> None:
+        self._channel.send("ended", summary=msgspec.to_builtins(summary))
+
+    def _book(self, task: Task, parts: Path | None, place: Place) -> Book:
+        """Where the frames' outcomes are kept, beside the parts of a sink that can go on."""
+        return Book(
+            parts,
+            tokens=Path(task.job.tokens) if task.job.tokens else None,
+            trace=Path(task.job.trace) if task.job.trace else None,
+            start=place,
+            begun=task.started,
+            no_face_for=task.rules.no_face_for,
+            alert=lambda what, text, frame: self._channel.send(
+                "alert", what=what, text=text, frame=frame
+            ),
+        )
+
+    def _sink(self, sink: Sink[Any], runner: SinkRunner) -> SinkSummary:
         """Run the sink; when it fails, close what it has written before the error is reported."""
         try:
-            return SinkRunner(desk).run(sink)
+            return runner.run(sink)
         except Exception:
             with contextlib.suppress(Exception):
-                summary = sink.finish(complete=False)
+                summary = runner.close(sink.finish(complete=False))
                 self._channel.send("salvaged", summary=msgspec.to_builtins(summary))
             raise
+
+    @contextlib.contextmanager
+    def _building(self) -> Iterator[None]:
+        """Let the supervisor know that this takes long and is no hang."""
+        if self._meter is None:
+            yield
+            return
+        self._meter.doing(Doing.BUILDING)
+        try:
+            yield
+        finally:
+            self._meter.doing(Doing.WORKING)
 
     @contextlib.contextmanager
     def _reporting(self, phase: str) -> Iterator[None]:
@@ -175,9 +227,11 @@ class Worker:
 def _demand_of(stage: AnyStage) -> Demand:
     match stage:
         case Stage():
-            return Demand(stage.holds, stage.max_batch, stage.changes_pixels)
+            return Demand(
+                stage.holds, stage.max_batch, stage.changes_pixels, remembers=stage.remembers
+            )
         case Sink():
-            return Demand(stage.holds)
+            return Demand(stage.holds, restartable=stage.restartable)
         case _:
             return Demand()
 
@@ -186,6 +240,12 @@ def _order_of(stage: AnyStage) -> Order:
     """Stages with memory, and the sink, take frames in their order; the others what is oldest."""
     ordered = isinstance(stage, Sink) or (isinstance(stage, Stage) and stage.ordered)
     return Order.WATERMARK if ordered else Order.LOWEST
+
+
+def _parts_of(sink: Sink[Any], job: JobSpec) -> Path | None:
+    """The folder of parts, if the sink keeps one."""
+    parts = Path(job.parts) if job.parts else None
+    return parts if parts is not None and sink.restartable and parts.is_dir() else None
 
 
 class _ToSupervisor(logging.Handler):

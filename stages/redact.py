@@ -18,10 +18,9 @@ from mpflow.stage import Options, Stage, Work
 from mpflow.tokens import Box, Face, FrameState, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
-    from mpflow.colour import Colour
     from mpflow.cover import Plane, Weights
     from mpflow.frame import Frame, Region
-    from mpflow.picture import PixelFormat, PlaneFormat
+    from mpflow.picture import PlaneFormat
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
@@ -126,13 +125,6 @@ class Redact(Stage[RedactOptions]):
 
     def _values(self, frame: Frame) -> tuple[tuple[int, ...], ...]:
         """The solid colour as samples of each plane."""
+        from mpflow.frame import plane_values
+
         return plane_values(frame.layout.format, frame.colour, self._bgr)
-
-
-def plane_values(
-    pixel_format: PixelFormat, colour: Colour, bgr: tuple[int, int, int]
-) -> tuple[tuple[int, ...], ...]:
-    """One BGR colour as stored samples, one tuple for each plane."""
-    y, u, v = (value << pixel_format.low_bits for value in colour.yuv(bgr))
-    chroma = ((u, v),) if pixel_format.interleaved else ((u,), (v,))
-    return ((y,), *(() if pixel_format.gray else chroma))

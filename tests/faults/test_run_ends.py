@@ -55,6 +55,7 @@ def test_a_worker_that_dies_is_named_with_its_end(
         result = run_once(pipeline_of(tmp_path, *stages), job_in(tmp_path))
     assert isinstance(result.error, StageDied)
     assert words in result.error.what and "stage tint" in result.error.what
+    assert "frame 5 cannot be worked on: 2 workers of tint died on it" in result.error.what
     assert result.error.facts["signal"] == signal_name
     assert result.error.facts["exit_code"] == exit_code
     assert result.error.exit_status == 1

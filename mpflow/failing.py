@@ -1,0 +1,91 @@
+"""What becomes of frames that a stage fails on, as the runner carries it out.
+
+a batch raises        each of its frames is tried again by itself
+a frame raises alone  again, up to ``retries`` times, then ``on_failure``
+a worker died on it, twice, the second time on it alone: it is not tried again (quarantine)
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mpflow.desk import Desk
+from mpflow.errors import StageDied, describe
+from mpflow.frame import Frame
+from mpflow.policies.failure import Fail, Give, Retry, decide, give_up
+from mpflow.shm import Lease
+from mpflow.spec import Rules
+from mpflow.tokens import FrameState, Token
+
+
+@dataclass(slots=True)
+class Held:
+    """A frame this worker has: its lease, its pixels, its token, and when it was taken."""
+
+    lease: Lease
+    frame: Frame
+    token: Token
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What becomes of a frame that is given up, and why."""
+
+    state: FrameState
+    reason: str
+
+
+class Failures:
+    """Counts the attempts on frames that failed, and tells the supervisor of each."""
+
+    def __init__(self, desk: Desk, rules: Rules) -> None:
+        self._desk = desk
+        self._rules = rules
+        self._attempts: dict[int, int] = {}
+
+    def decide(self, error: Exception, left: Sequence[Held]) -> Outcome | None:
+        """What follows from an exception: try again (None), or give the one frame up.
+
+        Waits as long as the policy says before another attempt. Raises the error itself where it
+        must end the run; nothing of the frames is held by its traceback afterwards.
+        """
+        what = describe(error)
+        traceback.clear_frames(error.__traceback__)
+        if len(left) > 1:  # one of them is at fault: each gets its own attempts
+            if isinstance(decide(error, 1, 1, "fail"), Fail):
+                raise error
+            self._tell(left, what, "retry")
+            return None
+        if not left:
+            raise error
+        seq = left[0].token.seq
+        self._attempts[seq] = self._attempts.get(seq, 0) + 1
+        match decide(error, self._attempts[seq], self._rules.retries, self._rules.on_failure):
+            case Retry(pause_s):
+                self._tell(left, what, "retry")
+                self._desk.pause(pause_s)
+                return None
+            case Give(state):
+                self._tell(left, what, state)
+                return Outcome(state, what)
+            case Fail():
+                raise error
+
+    def quarantine(self, token: Token) -> Outcome:
+        """What becomes of a frame on which a worker died alone; raises StageDied for ``fail``."""
+        verdict = give_up(self._rules.on_failure)
+        reason = f"{token.retries} workers of {self._desk.name} died on it"
+        if isinstance(verdict, Fail):
+            raise StageDied(
+                f"frame {token.seq} cannot be worked on: {reason}, the last one on it alone",
+                cure="on_failure mask, pass or skip goes on without it",
+                facts={"stage": self._desk.name, "frame": token.seq},
+            )
+        self._desk.tell("quarantined", frame=token.seq, state=verdict.state, reason=reason)
+        return Outcome(verdict.state, reason)
+
+    def _tell(self, left: Sequence[Held], what: str, then: str) -> None:
+        self._desk.tell("stumbled", frame=left[0].token.seq, what=what, then=then)

@@ -1,0 +1,104 @@
+"""The memory of a stage that has one, kept in the analysis log so that a fresh worker can go on.
+
+frame known already (made again)  -> its faces and fields from the log, without work
+frame finished                    -> into the log, then given on
+before frames become durable      -> what the log has of them is brought to the disk (Spill)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mpflow.analysis import AnalysisLog
+from mpflow.errors import ResourceError
+from mpflow.graph import Demand
+from mpflow.spec import JobSpec
+from mpflow.stage import Stage
+from mpflow.tokens import Token
+
+ANALYSIS = "analysis.log"
+"""Name of the log in a job's folder of parts."""
+
+_PIECE = 1 << 20
+
+
+class Memory:
+    """What one stage has found so far; without a log it knows nothing and keeps nothing."""
+
+    def __init__(self, stage: str = "", log: AnalysisLog | None = None) -> None:
+        self._stage = stage
+        self._log = log
+        self._last = -1
+
+    def recall(self, stage: Stage[Any]) -> None:
+        """Tell a stage that has just begun what it knew."""
+        if self._log is None:
+            return
+        last = self._log.last(self._stage)
+        self._last = -1 if last is None else last
+        stage.recall(remembered.token() for remembered in self._log.read(self._stage))
+
+    def known(self, token: Token) -> Token | None:
+        """The card of a frame that is made again, with what the stage found the first time."""
+        if self._log is None or token.seq > self._last:
+            return None
+        remembered = self._log.find(self._stage, token.seq)
+        return None if remembered is None else remembered.on(token)
+
+    def keep(self, token: Token) -> None:
+        """Keep what the stage found on a frame, before others see it."""
+        if self._log is not None and token.seq > self._last:
+            self._log.append(self._stage, token)
+            self._last = token.seq
+
+
+class Spill:
+    """The analysis log's copy on the disk, in the folder of parts: it grows before a chunk does."""
+
+    def __init__(self, log: int, path: Path | None) -> None:
+        self._log = log
+        self._path = path
+
+    def keep(self) -> None:
+        """Bring the copy up to date, and to the disk; raises ResourceError."""
+        if self._path is None:
+            return
+        try:
+            self._copy(self._path)
+        except OSError as error:
+            raise ResourceError(
+                f"{str(self._path)!r} cannot be written: {error.strerror}",
+                cure="make room on the disk",
+            ) from error
+
+    def _copy(self, path: Path) -> None:
+        size = os.fstat(self._log).st_size
+        with path.open("ab") as copy:
+            done = min(copy.tell(), size)
+            copy.truncate(done)
+            while piece := os.pread(self._log, min(_PIECE, size - done), done):
+                copy.write(piece)
+                done += len(piece)
+            copy.flush()
+            os.fdatasync(copy.fileno())
+
+
+def begin_log(job: JobSpec, demands: Sequence[Demand]) -> int:
+    """A descriptor of the run's analysis log; a run that goes on finds what was kept of it.
+
+    It lives in memory: only what belongs to durable frames is needed after a crash.
+    """
+    log = AnalysisLog.create()
+    kept = Path(job.parts) / ANALYSIS
+    if job.resume and job.parts and any(demand.remembers for demand in demands):
+        try:
+            data = kept.read_bytes()
+        except FileNotFoundError:
+            return log.fd
+        os.ftruncate(log.fd, 0)
+        os.write(log.fd, data)
+        AnalysisLog(log.fd).repair()
+    return log.fd
