@@ -73,7 +73,9 @@ class JobSpec(Value, frozen=True):
     Frames ``start`` up to, not including, ``stop`` are wanted, counted from 0 as they are shown.
     ``resume`` goes on with what an earlier run left in ``parts``, the folder of finished chunks.
     ``chunk`` makes nothing but that range as one chunk in ``parts``. ``tokens`` and ``trace`` are
-    files that get each frame's final token, and a timeline of all workers.
+    files that get each frame's final token, and a timeline of all workers. ``settings`` are the
+    options of all stages by name, as far as they tell in the output: parts made with others are
+    refused.
     """
 
     id: str
@@ -88,6 +90,7 @@ class JobSpec(Value, frozen=True):
     chunk: bool = False
     tokens: str = ""
     trace: str = ""
+    settings: dict[str, Any] = {}
 
 
 class Place(Value, frozen=True):
