@@ -75,12 +75,33 @@ def comfortable_slots(demands: Sequence[Demand]) -> int:
     return minimum_slots(demands) + sum(2 * demand.max_batch for demand in demands) + SLACK_SLOTS
 
 
-def ring_slots(
-    demands: Sequence[Demand], *, bytes_per_slot: int, fixed_bytes: int, asked: int, budget: int
+def cut_batches(demands: Sequence[Demand], slots: int) -> tuple[int, ...]:
+    """The largest batch of each worker in a ring of so many slots; 1 at least.
+
+    A batch that the ring cannot fill beside all that is held back waits for frames in vain. So
+    the largest batches are cut first, until one of each fits.
+    """
+    room = slots - minimum_slots(demands)
+    sizes = [demand.max_batch for demand in demands]
+    most = max(sizes, default=1)
+    while most > 1 and sum(min(size, most) for size in sizes) > room:
+        most -= 1
+    return tuple(min(size, most) for size in sizes)
+
+
+def ring_slots(  # noqa: PLR0913 - the figures of one sum
+    demands: Sequence[Demand],
+    *,
+    bytes_per_slot: int,
+    fixed_bytes: int,
+    asked: int,
+    budget: int,
+    cure: str = "free or enlarge /dev/shm (in a container: --shm-size), or raise --memory",
 ) -> int:
     """How many slots the ring gets within ``budget`` bytes; ``asked`` 0 means as many as help.
 
-    Raises ResourceError with the figures when not even the minimum fits, or ``asked`` is below it.
+    Raises ResourceError with the figures and the ``cure`` when not even the minimum fits, or
+    ``asked`` is below it.
     """
     least = minimum_slots(demands)
     if asked and asked < least:
@@ -94,6 +115,6 @@ def ring_slots(
         raise ResourceError(
             f"the frame ring needs {needed / MIB:.0f} MiB of shared memory,"
             f" {max(budget, 0) / MIB:.0f} MiB may be used",
-            cure="free or enlarge /dev/shm (in a container: --shm-size), or raise --memory",
+            cure=cure,
         )
     return min(asked or comfortable_slots(demands), fitting)

@@ -1,11 +1,17 @@
-"""The ring for one input: as many slots as help, within the memory that may be used."""
+"""The ring for one input: as many slots as help, within the memory that may be used.
+
+what --memory says, what /dev/shm has, what machine and cgroup have left -> the least of them
+-> slots -> the memory is taken at once, so that no write to it can fail later
+   another program took it meanwhile -> once more with what is left now
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mpflow.errors import ResourceError
-from mpflow.graph import MIB, Demand, ring_slots
+from mpflow.graph import MIB, Demand, comfortable_slots, cut_batches, minimum_slots, ring_slots
 from mpflow.machine import memory_available, shared_memory_free
 from mpflow.picture import PictureLayout
 from mpflow.shm import BadGeometry, Geometry, NoSpace, Segment
@@ -14,7 +20,35 @@ from mpflow.spec import PipelineSpec, VideoInfo
 PAGE = 4096
 SHM_SHARE = 0.9
 MEMORY_SHARE = 0.5
-"""What a run takes unasked: this share of the free shared memory, that share of free memory."""
+ASKED_SHARE = 0.9
+"""What a run takes at most: of free shared memory; of free memory unasked, and when asked."""
+
+ATTEMPTS = 3
+"""How often a ring is tried while others fill the shared memory."""
+
+_SHM_CURE = "free or enlarge /dev/shm (in a container: --shm-size)"
+_MEMORY_CURE = "free memory, or raise the limit of the container or job"
+_ASKED_CURE = "raise --memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Bytes that the ring may take, and what to do if they are too few."""
+
+    size: int
+    cure: str
+
+    @classmethod
+    def now(cls, spec: PipelineSpec) -> Budget:
+        """The least of what is free, and of what the user gave."""
+        share = ASKED_SHARE if spec.memory else MEMORY_SHARE
+        budgets = [
+            cls(int(shared_memory_free() * SHM_SHARE), _SHM_CURE),
+            cls(int(memory_available() * share), _MEMORY_CURE),
+        ]
+        if spec.memory:
+            budgets.append(cls(spec.memory * MIB, _ASKED_CURE))
+        return min(budgets, key=lambda budget: budget.size)
 
 
 def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -> Segment:
@@ -22,6 +56,36 @@ def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -
 
     Raises ResourceError with the figures when not even the smallest ring fits.
     """
+    attempts = ATTEMPTS
+    while True:
+        geometry = _geometry(spec, video, demands, Budget.now(spec))
+        try:
+            return Segment.create(geometry)
+        except NoSpace as error:
+            # another program was faster: once more, with what it has left
+            attempts -= 1
+            if not attempts:
+                raise ResourceError(f"shared memory is full: {error}", cure=_SHM_CURE) from error
+
+
+def shortage(demands: Sequence[Demand], slots: int) -> str:
+    """What a ring of so many slots costs, as a sentence; empty while every batch fits in it."""
+    before = tuple(demand.max_batch for demand in demands)
+    after = cut_batches(demands, slots)
+    one_each = minimum_slots(demands) + len(demands)
+    if after == before and slots >= one_each:
+        return ""
+    cut = f", and batches are cut from {max(before)} to {max(after)} frames"
+    return (
+        f"the frame ring has {slots} slots where {comfortable_slots(demands)} would help"
+        f"{'' if after == before else cut}: it may run slower"
+    )
+
+
+def _geometry(
+    spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand], budget: Budget
+) -> Geometry:
+    """Lay out as many slots as help and fit."""
     layout = PictureLayout.of(video.pixel_format, video.width, video.height)
     # a frame saves boxes up to a picture's worth, then the picture itself (Frame.edit)
     journal = 2 * layout.nbytes + PAGE if any(d.changes_pixels for d in demands) else 0
@@ -47,20 +111,7 @@ def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -
         bytes_per_slot=two - one,
         fixed_bytes=one - (two - one),
         asked=spec.slots,
-        budget=_budget(spec),
+        budget=budget.size,
+        cure=budget.cure,
     )
-    try:
-        return Segment.create(geometry(slots))
-    except NoSpace as error:
-        raise ResourceError(
-            f"shared memory is full: {error}",
-            cure="free or enlarge /dev/shm (in a container: --shm-size), or use fewer slots",
-        ) from error
-
-
-def _budget(spec: PipelineSpec) -> int:
-    """Bytes the ring may take: what the user gave, else a share of what is free."""
-    free = int(shared_memory_free() * SHM_SHARE)
-    if spec.memory:
-        return min(free, spec.memory * MIB)
-    return min(free, int(memory_available() * MEMORY_SHARE))
+    return geometry(slots)

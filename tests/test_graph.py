@@ -6,6 +6,7 @@ from mpflow.errors import ResourceError
 from mpflow.graph import (
     Demand,
     comfortable_slots,
+    cut_batches,
     minimum_slots,
     plan_workers,
     ring_slots,
@@ -61,3 +62,28 @@ def test_a_ring_below_the_minimum_is_refused_with_the_figures(
     with pytest.raises(ResourceError, match=words) as caught:
         slots(asked=asked, budget=budget)
     assert caught.value.exit_status == 6
+
+
+@pytest.mark.parametrize(
+    ("slots", "batches"),
+    [
+        (100, (1, 8, 3, 1)),
+        (17, (1, 8, 3, 1)),
+        (16, (1, 7, 3, 1)),
+        (12, (1, 3, 3, 1)),
+        (11, (1, 2, 2, 1)),
+        (10, (1, 2, 2, 1)),
+        (8, (1, 1, 1, 1)),
+        (4, (1, 1, 1, 1)),
+    ],
+)
+def test_the_largest_batches_are_cut_first_when_the_ring_is_small(
+    slots: int, batches: tuple[int, ...]
+) -> None:
+    demands = (Demand(), Demand(max_batch=8), Demand(max_batch=3), Demand(holds=3))
+    assert minimum_slots(demands) == 4
+    assert cut_batches(demands, slots) == batches
+
+
+def test_an_empty_pipeline_has_no_batches() -> None:
+    assert cut_batches((), 5) == ()
