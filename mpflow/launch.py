@@ -192,6 +192,7 @@ class Launcher:
             plan,
             offline=self._spec.offline,
             threads=worker_threads(plan, self._cores),
+            core_dumps=self._spec.core_dumps,
             log_level=self._spec.log_level,
             channel=theirs.fileno(),
             stderr=stderr_write,

@@ -23,6 +23,7 @@ from mpflow.spec import Place
 
 if TYPE_CHECKING:
     from mpflow.jobrun import JobRun
+    from mpflow.trouble import Trouble
 
 Handle = WorkerHandle | CallerHandle
 
@@ -37,11 +38,11 @@ class Rescue:
         self,
         run: JobRun,
         restart: Callable[[WorkerHandle], WorkerHandle],
-        alert: Callable[..., None],
+        trouble: Trouble,
     ) -> None:
         self._run = run
         self._restart = restart
-        self._alert = alert
+        self._trouble = trouble
         self._restarts = Restarts()
         self._due: dict[int, float] = {}
         self._dead: list[WorkerHandle] = []
@@ -75,8 +76,9 @@ class Rescue:
         self._last[name] = error
         verdict = self._restarts.note_death(name, now)
         if isinstance(verdict, Storm):
-            run.abort(_storm(handle, verdict, error))
-            self._alert("storm", run.error.what if run.error else "", stage=name)
+            storm = _storm(handle, verdict, error)
+            self._trouble.alert("storm", storm.what, stage=name)
+            run.abort(storm)
             return
         handle.move(WorkerState.BACKOFF, error.what)
         self._due[handle.plan.id] = now + verdict
@@ -133,6 +135,7 @@ class Rescue:
             self.lost(handle, StageDied(f"{handle.label} could not be started: {error}"), now)
             return
         self.count += 1
+        self._trouble.mark(f"{fresh.label} was started again", fresh.label)
         self._run.tell("info", f"started again (pid {fresh.pid})", fresh)
         if fresh is self._run.source and self._run.media is None:
             self._run.probe()

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from mpflow.jobrun import JobRun
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.metrics import Progress
-from mpflow.report import Report, StageReport
+from mpflow.report import Report, StageReport, WorkerHistory, history, with_latency
 from mpflow.shm import State, WorkerStats
 from mpflow.urls import hide_credentials
 
 
-def report_of(run: JobRun, progress: Progress) -> Report:
+def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report:
     """Put together what the source read, the sink wrote, and the workers counted."""
     wrote, read = run.wrote, run.read
     complete = wrote is not None and wrote.complete and run.error is None
@@ -34,9 +34,27 @@ def report_of(run: JobRun, progress: Progress) -> Report:
         frames_with_faces=wrote.frames_with_faces if wrote else 0,
         slots=run.segment.geometry.slots if run.segment else 0,
         leases_left=_leases_left(run),
-        stages=_stages(run.workers, progress.counts),
+        stages=with_latency(
+            _stages(run.workers, progress.counts), wrote.latency if wrote else None
+        ),
         warnings=tuple(hide_credentials(text) for text in run.warnings),
+        ledger=wrote.ledger if wrote else None,
+        latency=wrote.latency if wrote else None,
+        workers=tuple(
+            _history(handle, run.started_ns)
+            for handle in run.workers
+            if isinstance(handle, WorkerHandle)
+        ),
+        restarts=run.rescue.count,
+        alerts=alerts,
     )
+
+
+def _history(handle: WorkerHandle, began_ns: int) -> WorkerHistory:
+    """A worker's moves in this job, and the one that led into it."""
+    moves = handle.machine.history
+    first = next((at for at, move in enumerate(moves) if move[0] >= began_ns), len(moves))
+    return history(handle.label, handle.pids, moves[max(0, first - 1) :], started_ns=began_ns)
 
 
 def _since(start: float, moment: float | None) -> float | None:

@@ -21,6 +21,7 @@ import msgspec
 
 from mpflow import errors
 from mpflow.channel import Channel, Message
+from mpflow.coredumps import forbid_core_dumps
 from mpflow.errors import (
     EXIT_INTERNAL,
     InternalError,
@@ -45,6 +46,7 @@ from mpflow.report import Report
 from mpflow.rescue import Rescue
 from mpflow.spec import JobSpec, PipelineSpec
 from mpflow.summary import report_of
+from mpflow.trouble import Trouble
 from mpflow.urls import hide_credentials, is_url
 
 TICK_S = 0.1
@@ -65,6 +67,7 @@ class Supervisor:
         self._launcher: Launcher | None = None
         self._pool: Pool | None = None
         self._run: JobRun | None = None
+        self._trouble: Trouble | None = None
         self._progress = Progress()
         self._hangs = HangWatch()
         self._fatal: MpflowError | None = None
@@ -110,33 +113,12 @@ class Supervisor:
                 handle.facts[message["key"]] = message["value"]
             case "failed":
                 self._note_failure(handle, message)
-            case "stumbled" | "quarantined" | "alert":
-                self._note_trouble(handle, message)
+            case "stumbled" | "quarantined" | "alert" if self._trouble is not None:
+                self._trouble.hear(handle, message)
+                if message["kind"] == "quarantined" and self._run is not None:
+                    self._run.rescue.quarantined(handle)
             case _ if self._run is not None:
                 self._run.hear(handle, message)
-
-    def _note_trouble(self, handle: Handle, message: Message) -> None:
-        """A frame could not be worked on, or something else that a person should know."""
-        kind, frame, name = message["kind"], message["frame"], handle.plan.spec.name
-        match kind:
-            case "stumbled":
-                text = f"failed: {message['what']} ({message['then']})"
-                self._notices.note("warning", text, handle, frame)
-                self._alert_failed(name, text, frame)
-            case "quarantined":
-                text = f"frame {frame}: {message['reason']}; it is {message['state']}"
-                self._alert("quarantine", text, stage=name, frame=frame)
-                if self._run is not None:
-                    self._run.rescue.quarantined(handle)
-            case _:
-                self._alert(message["what"], message["text"], stage=name, frame=frame)
-
-    def _alert(self, kind: str, text: str, *, stage: str = "", frame: int = -1) -> None:
-        """Tell of something that a person should know."""
-        self._notices.note("warning", f"alert: {text}", frame=frame)
-
-    def _alert_failed(self, stage: str, text: str, frame: int) -> None:
-        """Count a stage's failure; repeated ones raise an alert."""
 
     def hear_line(self, handle: Handle, line: str) -> None:
         """Keep a line of a worker's standard error."""
@@ -147,7 +129,7 @@ class Supervisor:
         if self._leaving and self._run is None:
             return
         error = handle.death()
-        known = handle.killed or handle.reported is not None
+        known = (handle.killed and not handle.doom) or handle.reported is not None
         self._notices.note("debug" if known else "error", str(error), handle)
         if self._run is not None:
             self._run.note_death(handle, error)
@@ -182,9 +164,12 @@ class Supervisor:
         self._takes_frames = message["takes_frames"]
         try:
             self._notices.open_log(message["run"], message["log_file"], self._spec.log_level)
+            self._trouble = Trouble(self._notices, self._spec, message["run"])
         except MpflowError as error:
             self._fatal = error
             return
+        if not self._spec.core_dumps:
+            forbid_core_dumps()
         # a preset's own folder may have joined the caller's path since we were started
         sys.path.extend(folder for folder in message["path"] if folder not in sys.path)
         self._launcher = Launcher(self._spec, cores=core_budget())
@@ -235,6 +220,8 @@ class Supervisor:
         for number in self._reactor.signals():
             self._stop(signal.SIGTERM if number == signal.SIGHUP else number)
             self._leaving = self._leaving or number != signal.SIGINT
+        if self._trouble is not None:
+            self._trouble.tick(now)
         if self._run is None:
             self._next_job()
         else:
@@ -263,7 +250,7 @@ class Supervisor:
         if self._fatal is not None:
             self._refuse(self._queue.popleft(), self._fatal)
             return
-        if self._pool is None or self._spec is None:
+        if self._pool is None or self._spec is None or self._trouble is None:
             return
         if self._spec.offline and is_url(self._queue[0].input):
             job = self._queue.popleft()
@@ -282,7 +269,8 @@ class Supervisor:
         self._notices.note("info", f"job {job.id}: {job.input}")
         self._progress = Progress(self._spec.stall)
         self._run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
-        self._run.rescue = Rescue(self._run, self._pool.restart, self._alert)
+        self._run.rescue = Rescue(self._run, self._pool.restart, self._trouble)
+        self._trouble.begin(job)
         self._hangs = HangWatch()
         self._run.probe()
 
@@ -315,7 +303,8 @@ class Supervisor:
             text = "no face was found in any frame: nothing was covered"
             self._notices.note("warning", text)
             run.note_warnings([text])
-        report = report_of(run, self._progress)
+        alerts = self._trouble.conclude(run.started_ns) if self._trouble is not None else {}
+        report = report_of(run, self._progress, alerts)
         error = None if run.error is None else errors.to_wire(run.error)
         run.release()
         self._run = None
@@ -333,6 +322,8 @@ class Supervisor:
             self._pool.dismiss()
         if self._launcher is not None:
             self._launcher.close()
+        if self._trouble is not None:
+            self._trouble.close()
         self._notices.close_log()
         for job in self._queue:
             self._refuse(job, self._fatal or PeerLost("the supervisor is leaving"))

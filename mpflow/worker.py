@@ -25,6 +25,7 @@ import msgspec
 from mpflow import errors
 from mpflow.analysis import AnalysisLog
 from mpflow.channel import Channel, Message
+from mpflow.coredumps import forbid_core_dumps
 from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
@@ -54,6 +55,8 @@ PR_SET_NAME = 15
 def main(start: WorkerStart) -> None:
     """Run a worker to its end; exits with 1 after an error that it has reported."""
     arm(start.descriptors["death"])
+    if not start.core_dumps:
+        forbid_core_dumps()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _adopt_stderr(start.descriptors["stderr"])

@@ -17,6 +17,7 @@ class WorkerStart:
         *,
         offline: bool,
         threads: int,
+        core_dumps: bool,
         log_level: str,
         channel: int,
         stderr: int,
@@ -25,6 +26,7 @@ class WorkerStart:
         self.plan = plan
         self.offline = offline
         self.threads = threads
+        self.core_dumps = core_dumps
         self.log_level = log_level
         self.descriptors = {"channel": channel, "stderr": stderr, "death": death}
 
