@@ -70,6 +70,28 @@ class Conform:
             video.pixel_format,
         )
 
+    @property
+    def conversion(self) -> str:
+        """A sentence on what every picture loses; empty where the ring holds them as they are."""
+        video = self._video
+        if video.pixel_format == video.source_format:
+            return ""
+        return (
+            f"pictures are converted from {video.source_format} to {video.pixel_format},"
+            " so untouched frames are not bit-exact"
+        )
+
+    def change(self, picture: VideoFrame) -> str:
+        """A sentence on a picture that is not like the first one; empty where it is."""
+        video = self._video
+        first = (video.source_format, video.width, video.height)
+        if (picture.format.name, picture.width, picture.height) == first:
+            return ""
+        return (
+            f"the picture changes to {picture.width}x{picture.height} {picture.format.name}"
+            f" on the way; it is brought to {video.width}x{video.height} {video.pixel_format}"
+        )
+
     def __call__(self, picture: VideoFrame) -> VideoFrame:
         """The picture in the ring's geometry and format."""
         video = self._video

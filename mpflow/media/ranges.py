@@ -1,0 +1,46 @@
+"""Ranges of frames: whether an input has them.
+
+A range is half open and counted from 0, as frames are shown. In a file whose time stamps can be
+trusted it is a span of time, from the first frame's stamp to that of the frame behind the last, so
+neighbouring ranges meet whatever damage lies between.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mpflow.errors import ConfigError
+from mpflow.media.source import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """The frames from ``start`` up to, not including, ``stop``; None stands for all that follow."""
+
+    start: int = 0
+    stop: int | None = None
+
+    @property
+    def some(self) -> bool:
+        """Whether these may be fewer than all."""
+        return self.start != 0 or self.stop is not None
+
+    def count(self, frames: int) -> int:
+        """How many these are, in an input of so many frames."""
+        return (frames if self.stop is None else self.stop) - self.start
+
+    def check(self, path: str, frames: int) -> None:
+        """Raise ConfigError that names the frames there are, where these are not among them."""
+        stop = frames if self.stop is None else self.stop
+        if 0 <= self.start < stop <= frames:
+            return
+        asked = f"frames {self.start} to {self.stop}" if self.stop is not None else ""
+        raise ConfigError(
+            f"{shown(path)!r} has {frames} frames, counted from 0; it does not have"
+            f" {asked or f'frames from {self.start} on'}",
+            cure=f"start before frame {frames}, and stop behind the start, at {frames} at most",
+            facts={"frames": frames, "start": self.start, "stop": self.stop},
+        )
+
+
+ALL_FRAMES = Frames()
