@@ -1,0 +1,109 @@
+"""Thread counts sized to the host, not to the affinity or the cgroup: each worker's are looked at.
+
+A thread counts once it has worked for more than a tick of the clock: some libraries start one
+that only ever sleeps.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+from clips import Clip, make
+from commands import command_line
+from runs import GONE_S, family
+
+from mpflow import cgroup
+from mpflow.models.store import ModelStore
+
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+WORKERS = ("mpf:decode", "mpf:detect", "mpf:redact", "mpf:encode")
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough pixels that every thread there is gets something to do."""
+    film = Clip(pts=range(60), size=(1280, 720), options={"preset": "ultrafast"})
+    return make(tmp_path_factory.mktemp("clips") / "film.mp4", film)
+
+
+@pytest.fixture
+def one_cpu_by_affinity() -> list[str]:
+    return ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
+
+
+@pytest.fixture
+def one_cpu_by_quota() -> Iterator[list[str]]:
+    """A CPU group of our own whose quota is one core."""
+    own = next(cgroup.groups("cpu"), None)
+    if own is None or not os.access(own, os.W_OK):
+        pytest.skip("no CPU group of our own can be made here")
+    group = own / f"mpflow-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        if (group / "cpu.cfs_quota_us").exists():
+            (group / "cpu.cfs_quota_us").write_text("100000")
+        else:
+            (group / "cpu.max").write_text("100000 100000")
+    except OSError:
+        if group.exists():
+            group.rmdir()
+        pytest.skip("the CPU group that was made here takes no quota")
+    yield ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs")]
+    left: list[psutil.Process] = []
+    for pid in (group / "cgroup.procs").read_text().split():
+        with suppress(psutil.NoSuchProcess):
+            left.append(psutil.Process(int(pid)))
+    psutil.wait_procs(left, GONE_S)
+    group.rmdir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", ["one_cpu_by_affinity", "one_cpu_by_quota"])
+def test_on_one_cpu_no_library_of_any_worker_works_with_more_than_one_thread(
+    request: pytest.FixtureRequest, model_store: ModelStore, clip: Path, tmp_path: Path, limit: str
+) -> None:
+    model_store.path("yunet")
+    wrapper = request.getfixturevalue(limit)
+    words = ("run", clip, "-o", tmp_path / "out.mp4", "--preset", "redact", "--device", "cpu")
+    run = subprocess.Popen(
+        [*wrapper, *command_line(*words)], stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    busy = dict.fromkeys(WORKERS, 0)
+    while run.poll() is None:
+        for process in family(run.pid):
+            note_threads(process, busy)
+        wait_a_little(run)
+    assert run.stderr is not None
+    told = run.stderr.read()
+    run.stderr.close()
+    assert run.returncode == 0, told
+    assert busy == dict.fromkeys(WORKERS, 1)
+
+
+def note_threads(process: psutil.Process, busy: dict[str, int]) -> None:
+    """Remember the most threads of a worker that have worked."""
+    try:
+        name = process.name()
+        if name in busy:
+            times = [thread.user_time + thread.system_time for thread in process.threads()]
+            busy[name] = max(busy[name], sum(time > TICK_S for time in times))
+    except psutil.Error:
+        return
+
+
+def wait_a_little(run: subprocess.Popen[str]) -> None:
+    try:
+        run.wait(0.02)
+    except subprocess.TimeoutExpired:
+        return
+
+
+def environment() -> dict[str, str]:
+    """No setting of the tester's decides about threads."""
+    return {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
