@@ -47,6 +47,24 @@ class Resolved:
     values: dict[str, Any]
     origins: dict[str, str] = field(default_factory=dict)
 
+    def in_order(self) -> list[tuple[str, Any]]:
+        """Keys and values: the general ones first, then stage by stage."""
+        places = {stage.name: number for number, stage in enumerate(self.spec.stages)}
+        return sorted(
+            self.values.items(), key=lambda item: places.get(item[0].partition(".")[0], -1)
+        )
+
+    def as_data(self) -> dict[str, Any]:
+        """Everything as plain values, for programs."""
+        return {
+            "preset": self.spec.preset,
+            "description": self.description,
+            "stages": [stage.name for stage in self.spec.stages],
+            "values": {
+                key: {"value": value, "origin": self.origins[key]} for key, value in self.in_order()
+            },
+        }
+
 
 def resolve(
     preset: str = "redact",

@@ -27,7 +27,7 @@ from mpflow.desk import Desk
 from mpflow.errors import ConfigError, InternalError, OutputError, PeerLost
 from mpflow.frame import Frame
 from mpflow.graph import plan_workers
-from mpflow.jobs import plan_jobs, settle
+from mpflow.jobs import Request, jobs_of, settle
 from mpflow.jobs.folders import folders_for
 from mpflow.ledger import Book
 from mpflow.metrics import Meter
@@ -212,7 +212,23 @@ def _plan(spec: RunSpec) -> JobSpec:
         raise ConfigError(f"{source!r} is a folder", cure="run its files one by one")
     if Path(output).is_file() and not spec.overwrite:
         raise OutputError(f"{output!r} exists already", cure="overwrite=True replaces it")
-    (job,) = plan_jobs([source], output, preset=spec.preset, overwrite=spec.overwrite)
+    if not 0 <= spec.start < (spec.start + 1 if spec.stop is None else spec.stop):
+        raise ConfigError(
+            f"frames {spec.start} up to {spec.stop} are none", cure="stop= is after the last frame"
+        )
+    (job,) = jobs_of(
+        Request(
+            [source],
+            output,
+            spec.preset,
+            "yes" if spec.overwrite else "ask",
+            start=spec.start,
+            stop=spec.stop,
+            resume=spec.resume,
+            tokens=os.fspath(spec.tokens),
+            trace=os.fspath(spec.trace),
+        )
+    )
     return job
 
 

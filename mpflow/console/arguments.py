@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mpflow.console.frames import wanted_frames
 from mpflow.errors import ConfigError
-from mpflow.spec import Overwrite
 
 if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should begin with first
     from mpflow.config import Resolved
@@ -31,6 +31,9 @@ _KEYS = {
     "strict": "strict",
     "offline": "offline",
     "log_level": "log_level",
+    "on_failure": "on_failure",
+    "on_alert": "on_alert",
+    "core_dumps": "core_dumps",
 }
 
 
@@ -62,6 +65,16 @@ class Arguments:
     log_level: str | None = None
     log_file: Path | None = None
     dry_run: bool = False
+    resume: bool = False
+    frames: str | None = None
+    start_frame: int | None = None
+    end_frame: int | None = None
+    on_failure: str | None = None
+    on_alert: str | None = None
+    core_dumps: bool | None = None
+    report: Path | None = None
+    tokens: str = ""
+    trace: str = ""
 
     def check(self) -> None:
         """Raise ConfigError for what is wrong at first sight."""
@@ -73,20 +86,39 @@ class Arguments:
             raise ConfigError(
                 "--json and -o - would both write to standard output", cure="give a file with -o"
             )
+        if self.resume and self.output == "-":
+            raise ConfigError(
+                "what went to standard output cannot be gone on with", cure="leave out --resume"
+            )
+        wanted_frames(self.frames, self.start_frame, self.end_frame)
 
     def request(self) -> Request:
         """What to plan."""
         from mpflow.jobs import Request
 
-        overwrite: Overwrite = "yes" if self.yes else "no" if self.no else "ask"
-        inputs = [*self.inputs, *self.paths]
-        return Request(inputs, self.output, self.preset, overwrite, self.recursive)
+        start, stop = wanted_frames(self.frames, self.start_frame, self.end_frame)
+        return Request(
+            [*self.inputs, *self.paths],
+            self.output,
+            self.preset,
+            "yes" if self.yes else "no" if self.no else "ask",
+            self.recursive,
+            start=start,
+            stop=stop,
+            resume=self.resume,
+            tokens=self.tokens,
+            trace=self.trace,
+            written=[str(path) for path in (self.report, self.log_file) if path is not None],
+        )
 
     def resolve(self) -> Resolved:
         """The configuration of the run; raises ConfigError that names key and origin."""
+        from mpflow.alertcommand import command_words
         from mpflow.config import resolve
 
-        return resolve(self.preset, flags=list(self._flags()), config_file=self.config)
+        resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
+        command_words(resolved.spec.on_alert)
+        return resolved
 
     def _flags(self) -> Iterator[Flag]:
         from mpflow.config import parse_set

@@ -18,13 +18,15 @@ Exit status:
   2    wrong usage, configuration or output
   3    input missing or unreadable
   4    refused by policy
-  5    finished, but frames were damaged or skipped (with --strict)
+  5    finished, but frames were damaged, missing, or not delivered as asked:
+       masked, passed or dropped (with --strict)
   6    not enough disk, shared memory or memory
   130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP. What is done so far is
-       playable and named NAME.partial.EXT.
+       playable and named NAME.partial.EXT; --resume goes on with it.
   141  standard output was closed by its reader, as in mpflow ... | head"""
 
 LOG_LEVELS = click.Choice(["debug", "info", "warning", "error"])
+ON_FAILURE = click.Choice(["mask", "pass", "skip", "fail"])
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 _RUN = (
@@ -55,6 +57,18 @@ _RUN = (
         is_flag=True,
         help="Look into folders below an input folder, and mirror them in the output.",
     ),
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Go on with what an earlier run left (NAME.EXT.parts); finished outputs are skipped.",
+    ),
+    click.option(
+        "--frames",
+        metavar="FIRST-LAST",
+        help="Only these frames of each input, counted from 0, both ends included.",
+    ),
+    click.option("--start-frame", type=click.IntRange(0), metavar="N", help="The first frame."),
+    click.option("--end-frame", type=click.IntRange(0), metavar="N", help="The last frame."),
     click.option(
         "--preset",
         default="redact",
@@ -98,7 +112,23 @@ _RUN = (
     click.option(
         "--strict/--no-strict",
         default=None,
-        help="Exit with 5 when damaged frames had to be skipped.",
+        help="Exit with 5 when any frame was damaged or not delivered as asked.",
+    ),
+    click.option(
+        "--on-failure",
+        type=ON_FAILURE,
+        help="What becomes of a frame that a stage fails on: cover it whole, leave it as it is, "
+        "leave it out, or end the run.  [default: mask to hide people, else fail]",
+    ),
+    click.option(
+        "--on-alert",
+        metavar="COMMAND",
+        help="A command that gets alerts as JSON on its standard input.",
+    ),
+    click.option(
+        "--core-dumps/--no-core-dumps",
+        default=None,
+        help="Let a crashed worker leave a core dump, which holds pictures.",
     ),
     click.option("--offline/--no-offline", default=None, help="Never use the network."),
     click.option(
@@ -117,6 +147,22 @@ _RUN = (
         type=FILE,
         envvar="MPFLOW_LOG_FILE",
         help="Keep the log of all processes here, as JSON lines.",
+    ),
+    click.option(
+        "--report", type=FILE, help="Write what was done, where and how fast here, as JSON."
+    ),
+    click.option(
+        "--trace",
+        default="",
+        metavar="PATH",
+        help="Write a timeline of all workers, for Perfetto: a file, or a folder for several "
+        "inputs.",
+    ),
+    click.option(
+        "--tokens",
+        default="",
+        metavar="PATH",
+        help="Write what was done to each frame, a JSON line each: a file, or a folder.",
     ),
     click.option(
         "--dry-run", is_flag=True, help="Show the jobs and the resolved configuration; do nothing."

@@ -23,7 +23,7 @@ def value_lines(resolved: Resolved) -> Iterator[str]:
     """Every key with its value and where the value came from."""
     yield f"# preset {resolved.spec.preset}: {resolved.description}"
     yield "# stages: " + " -> ".join(stage.name for stage in resolved.spec.stages)
-    yield from aligned([(key, value, resolved.origins[key]) for key, value in _in_order(resolved)])
+    yield from aligned([(key, value, resolved.origins[key]) for key, value in resolved.in_order()])
 
 
 def aligned(rows: Sequence[tuple[str, Any, str]]) -> Iterator[str]:
@@ -36,15 +36,7 @@ def aligned(rows: Sequence[tuple[str, Any, str]]) -> Iterator[str]:
 
 def values_as_data(resolved: Resolved) -> dict[str, Any]:
     """The same for programs."""
-    return {
-        "preset": resolved.spec.preset,
-        "description": resolved.description,
-        "stages": [stage.name for stage in resolved.spec.stages],
-        "values": {
-            key: {"value": value, "origin": resolved.origins[key]}
-            for key, value in _in_order(resolved)
-        },
-    }
+    return resolved.as_data()
 
 
 def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
@@ -59,14 +51,6 @@ def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
         else:
             note = " (overwritten)" if job.overwrite else ""
             yield f"{source} -> {job.output}{note}"
-
-
-def _in_order(resolved: Resolved) -> list[tuple[str, Any]]:
-    """Top-level keys first, then stage by stage."""
-    places = {stage.name: number for number, stage in enumerate(resolved.spec.stages)}
-    return sorted(
-        resolved.values.items(), key=lambda item: places.get(item[0].partition(".")[0], -1)
-    )
 
 
 def _shown(value: Any) -> str:

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mpflow.console.arguments import Arguments
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
+from mpflow.errors import MpflowError
 from mpflow.urls import hide_credentials
 
 if TYPE_CHECKING:  # loaded when the supervisor has been started, not before
     from mpflow.config import Resolved
     from mpflow.console.show import Display
     from mpflow.jobs.batch import Outcome
-    from mpflow.jobs.plan import Confirm
+    from mpflow.jobs.conflicts import Confirm
+    from mpflow.jobs.runreport import RunReport
 
 
 def run(arguments: Arguments) -> int:
@@ -30,10 +33,7 @@ def run(arguments: Arguments) -> int:
     """
     arguments.check()
     with Stops() as stops, Supervisors() as supervisors:
-        outcomes, display = _carry_out(arguments, stops, supervisors)
-    from mpflow.jobs.batch import exit_status
-
-    status = exit_status(outcomes)
+        status, outcomes, display = _carry_out(arguments, stops, supervisors)
     display.finished(outcomes, status)
     return status
 
@@ -43,7 +43,7 @@ def show_plan(arguments: Arguments) -> None:
     import click
     import msgspec
 
-    from mpflow.console.presets import plan_lines, value_lines, values_as_data
+    from mpflow.console.presets import plan_lines, value_lines
     from mpflow.jobs import draw_plan
 
     arguments.check()
@@ -59,7 +59,7 @@ def show_plan(arguments: Arguments) -> None:
             }
             for planned in plan
         ]
-        click.echo(json.dumps({**values_as_data(resolved), "jobs": jobs}, ensure_ascii=False))
+        click.echo(json.dumps({**resolved.as_data(), "jobs": jobs}, ensure_ascii=False))
     else:
         click.echo("\n".join([*plan_lines(plan), "", *value_lines(resolved)]))
 
@@ -81,15 +81,16 @@ def fetch_models(resolved: Resolved) -> None:
 
 def _carry_out(
     arguments: Arguments, stops: Stops, supervisors: Supervisors
-) -> tuple[list[Outcome], Display]:
-    """Plan, resolve, and run every job."""
+) -> tuple[int, list[Outcome], Display]:
+    """Plan, resolve, run every job, and report."""
     from mpflow.console.show import display_for
     from mpflow.jobs import draw_plan
-    from mpflow.jobs.batch import Batch
+    from mpflow.jobs.batch import Batch, exit_status
     from mpflow.logbook import LEVELS
 
     resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
     plan = draw_plan(arguments.request(), _confirm_on_terminal(arguments))
+    report = _report_for(arguments)
     fetch_models(resolved)
     level = LEVELS[arguments.log_level or "warning"]
     display = display_for(len(plan), as_json=arguments.as_json, level=level)
@@ -100,7 +101,35 @@ def _carry_out(
     for outcome in batch.run(plan, strict=resolved.spec.strict):
         display.ended(outcome)
         outcomes.append(outcome)
-    return outcomes, display
+    status = exit_status(outcomes)
+    if report is not None:
+        status = _write_report(report, resolved, outcomes, status)
+    return status, outcomes, display
+
+
+def _report_for(arguments: Arguments) -> RunReport | None:
+    """The report that is asked for; raises OutputError if it could not be written."""
+    if arguments.report is None:
+        return None
+    from mpflow.jobs.runreport import RunReport
+
+    report = RunReport(arguments.report, ["mpflow", *sys.argv[1:]])
+    report.check()
+    return report
+
+
+def _write_report(
+    report: RunReport, resolved: Resolved, outcomes: Sequence[Outcome], status: int
+) -> int:
+    """Write the report; where that fails, the run that went well has not."""
+    try:
+        report.write(resolved, outcomes, status)
+    except MpflowError as error:
+        from mpflow.console.text import show_error
+
+        show_error(error)
+        return status or error.exit_status
+    return status
 
 
 def _confirm_on_terminal(arguments: Arguments) -> Confirm | None:

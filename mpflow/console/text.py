@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,16 @@ def summary(report: Report) -> str:
         parts.append(f"slowest stage {slowest.name}")
     if report.damaged:
         parts.append(f"{report.damaged} damaged frames or packets skipped")
+    parts.extend(_irregular(report))
     return f"{report.output}: {', '.join(parts)}"
+
+
+def _irregular(report: Report) -> Iterator[str]:
+    """What did not go as it should have, though the job came to its end."""
+    if report.ledger is not None and (words := report.ledger.words()):
+        yield words
+    if report.restarts:
+        yield f"{report.restarts} worker{'s' if report.restarts > 1 else ''} replaced"
 
 
 def batch_table(outcomes: Sequence[Outcome]) -> list[str]:
@@ -126,6 +135,8 @@ def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False
         if not alone:
             say(f"mpflow: {hide_credentials(outcome.job.input)}:")
         show_error(outcome.error, debug=debug, log=log)
+        if outcome.report is not None and (told := ", ".join(_irregular(outcome.report))):
+            say(f"  {told}")
     elif outcome.status is Status.DONE and outcome.report is not None:
         say(summary(outcome.report))
     elif alone:

@@ -21,8 +21,8 @@ from mpflow.errors import (
     PeerLost,
     interruption,
 )
+from mpflow.jobs.conflicts import Planned
 from mpflow.jobs.folders import folders_for
-from mpflow.jobs.plan import Planned
 from mpflow.jobs.settle import settle
 from mpflow.report import Report
 from mpflow.session import JobResult, Session
@@ -91,7 +91,8 @@ class Batch:
     def run(self, plan: Sequence[Planned], *, strict: bool = False) -> Iterator[Outcome]:
         """Run every job, giving each outcome as soon as it is known.
 
-        ``strict`` makes skipped or damaged frames an error (Degraded) of a job that is done.
+        ``strict`` makes frames that were damaged or not delivered as asked an error (Degraded) of
+        a job that is done.
         """
         for planned in plan:
             outcome = self._without_running(planned) or self._run(planned.job, strict)

@@ -8,36 +8,25 @@ concerns one input, a missing file for example, stays with that input, so that t
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from mpflow.config import load_preset
-from mpflow.errors import ConfigError, MpflowError, OutputError
+from mpflow.errors import ConfigError, OutputError
 from mpflow.importer import stage_class, target_of
+from mpflow.jobs.conflicts import Confirm, Planned, check_apart, settle_existing
 from mpflow.jobs.discover import VIDEO_SUFFIXES, Found, discover
 from mpflow.jobs.naming import Product, below, beside
-from mpflow.spec import JobSpec, Overwrite, partial_name
+from mpflow.jobs.sidefiles import with_side_files
+from mpflow.spec import JobSpec, Overwrite, partial_name, parts_name
 from mpflow.urls import is_url
 
 STDOUT = "-"
 
-Confirm = Callable[[Path], bool]
-"""Asks a person whether one existing file may be overwritten."""
-
 _WORDS = {"redact": "redacted", "detect-only": "faces"}
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A job, or why it will not run: its input's error, or the reason it is skipped."""
-
-    job: JobSpec
-    error: MpflowError | None = None
-    skipped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +34,9 @@ class Request:
     """What a user asks for.
 
     ``overwrite``: ``yes`` replaces an output that exists, ``no`` skips that job, ``ask`` asks a
-    person. ``recursive`` looks into the folders below an input folder too.
+    person. ``recursive`` looks into the folders below an input folder too. ``start``, ``stop`` and
+    ``resume`` are for every job, as in JobSpec. ``tokens`` and ``trace`` are a file, or a folder
+    that gets one for each job; ``written`` are files that the run writes besides.
     """
 
     inputs: Sequence[str]
@@ -53,13 +44,24 @@ class Request:
     preset: str = "redact"
     overwrite: Overwrite = "ask"
     recursive: bool = False
+    start: int = 0
+    stop: int | None = None
+    resume: bool = False
+    tokens: str = ""
+    trace: str = ""
+    written: Sequence[str] = ()
 
 
 def plan_jobs(
     inputs: Sequence[str], output: str, *, preset: str, overwrite: bool = False
 ) -> tuple[JobSpec, ...]:
     """The jobs of a run, for a program; raises the first error, whichever input it is about."""
-    plan = draw_plan(Request(inputs, output, preset, "yes" if overwrite else "ask"))
+    return jobs_of(Request(inputs, output, preset, "yes" if overwrite else "ask"))
+
+
+def jobs_of(request: Request) -> tuple[JobSpec, ...]:
+    """The jobs of a request; raises the first error, whichever input it is about."""
+    plan = draw_plan(request)
     for planned in plan:
         if planned.error is not None:
             raise planned.error
@@ -78,12 +80,15 @@ def draw_plan(request: Request, confirm: Confirm | None = None) -> tuple[Planned
     if not found:
         raise ConfigError("there is no input", cure="give one with -i")
     outputs = _outputs(found, request, product)
+    folder = request.output if _means_folder(request.inputs, found, request.output) else ""
     planned = [
-        _planned(number, one, target)
+        _planned(number, one, target, request)
         for number, (one, target) in enumerate(zip(found, outputs, strict=True), 1)
     ]
-    _check_apart(planned)
-    return tuple(_settle_existing(planned, request.overwrite, confirm))
+    for kind in ("tokens", "trace"):
+        planned = with_side_files(planned, kind, getattr(request, kind), folder)
+    check_apart(planned, request.written)
+    return tuple(settle_existing(planned, request.overwrite, confirm))
 
 
 def product_of(preset: str) -> Product:
@@ -179,87 +184,23 @@ def _file(output: Path, product: Product) -> Path:
     return output
 
 
-def _planned(number: int, found: Found, target: Path | None) -> Planned:
+def _planned(number: int, found: Found, target: Path | None, request: Request) -> Planned:
+    job = JobSpec(str(number), found.path, start=request.start, stop=request.stop)
     if found.error is not None:
-        return Planned(JobSpec(str(number), found.path), found.error)
+        return Planned(job, found.error)
     if target is None:
-        return Planned(JobSpec(str(number), found.path, STDOUT, f"/proc/{os.getpid()}/fd/1"))
+        stdout = f"/proc/{os.getpid()}/fd/1"
+        return Planned(msgspec.structs.replace(job, output=STDOUT, partial=stdout))
     try:
         str(target).encode()
     except UnicodeEncodeError as error:
         raise OutputError(f"the name of {str(target)!r} is not UTF-8") from error
-    job = JobSpec(str(number), found.path, str(target), str(partial_name(target)))
-    return Planned(job)
-
-
-def _check_apart(planned: Sequence[Planned]) -> None:
-    """No path may be written that is read, or written twice."""
-    read = {_identity(one.job.input): one.job.input for one in planned if one.error is None}
-    written: dict[object, str] = {}
-    for job in (one.job for one in planned):
-        if job.output in ("", STDOUT):
-            continue
-        for path in (job.output, job.partial):
-            identity = _identity(path)
-            if identity in read:
-                raise OutputError(_same(path, job, read[identity]), cure="choose another output")
-            if identity in written:
-                raise OutputError(
-                    f"{written[identity]!r} and {job.input!r} would both write {path!r}",
-                    cure="give them outputs of different names",
-                )
-            written[identity] = job.input
-
-
-def _same(path: str, job: JobSpec, source: str) -> str:
-    if path == job.output:
-        return f"output {path!r} is the same file as input {source!r}"
-    return f"output {job.output!r} is made under the name {path!r}, which is the input {source!r}"
-
-
-def _identity(path: str) -> object:
-    """What makes two names one file: device and inode where it exists, else the real path."""
-    if not is_url(path):
-        try:
-            status = Path(path).stat()
-        except (OSError, ValueError):
-            return os.path.realpath(path)
-        return status.st_dev, status.st_ino
-    return path
-
-
-def _settle_existing(
-    planned: Sequence[Planned], overwrite: Overwrite, confirm: Confirm | None
-) -> list[Planned]:
-    existing = [one for one in planned if _exists(one.job.output)]
-    if existing and overwrite == "ask" and confirm is None:
-        more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
-        raise OutputError(
-            f"{existing[0].job.output!r} exists already{more}",
-            cure="-y overwrites, -n skips what exists",
+    return Planned(
+        msgspec.structs.replace(
+            job,
+            output=str(target),
+            partial=str(partial_name(target)),
+            parts=str(parts_name(target)),
+            resume=request.resume,
         )
-    return [_allow(one, overwrite, confirm) if one in existing else one for one in planned]
-
-
-def _exists(output: str) -> bool:
-    """Whether there is a file to overwrite; raises OutputError where something else is."""
-    if output in ("", STDOUT):
-        return False
-    try:
-        mode = os.lstat(output).st_mode
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise OutputError(
-            f"{output!r} cannot be written: {error.strerror}", cure="choose another output"
-        ) from error
-    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-        raise OutputError(f"{output!r} exists and is no file", cure="choose another output")
-    return True
-
-
-def _allow(planned: Planned, overwrite: Overwrite, confirm: Confirm | None) -> Planned:
-    path = Path(planned.job.output)
-    if overwrite == "yes" or (overwrite == "ask" and confirm is not None and confirm(path)):
-        return replace(planned, job=msgspec.structs.replace(planned.job, overwrite=True))
-    return replace(planned, skipped="its output exists")
+    )

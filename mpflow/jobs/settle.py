@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from mpflow.accounts import LedgerSummary
 from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError
 from mpflow.report import Report
 from mpflow.session import JobResult
@@ -20,6 +21,7 @@ from mpflow.spec import JobSpec
 
 STDOUT = "-"
 LINES = ".jsonl"
+SHOWN_FRAMES = 5
 DYING_S, ASK_AGAIN_S = 5.0, 0.02
 """How long a worker whose supervisor is gone may take to be gone too, in seconds."""
 
@@ -28,7 +30,8 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     """The result as the user is told it.
 
     The partial file of a failed job is kept if it plays, else removed, and the error's cure says
-    which. ``strict`` makes skipped and missing frames an error (Degraded) of a job that is done.
+    which. ``strict`` makes it an error (Degraded) of a job that is done when frames were damaged,
+    missing, or not delivered as asked.
     """
     if result.error is None and strict and _is_degraded(result.report):
         return JobResult(result.report, _degraded(result.report))
@@ -54,23 +57,46 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
 
 
 def _is_degraded(report: Report) -> bool:
-    return bool(report.damaged) or _ends_early(report)
+    lost = report.ledger is not None and report.ledger.not_as_asked > 0
+    return bool(report.damaged) or lost or _ends_early(report)
 
 
 def _ends_early(report: Report) -> bool:
-    return report.frames_expected is not None and report.frames_read < report.frames_expected
+    return report.frames_expected is not None and _frames_of(report) < report.frames_expected
+
+
+def _frames_of(report: Report) -> int:
+    """The frames of the job that came, those of earlier runs that it went on with included."""
+    known = 0 if report.ledger is None else report.ledger.frames
+    return max(report.frames_read, known)
 
 
 def _degraded(report: Report) -> Degraded:
     if _ends_early(report):
-        what = f"only {report.frames_read} of {report.frames_expected} frames of {report.input!r}"
+        what = f"only {_frames_of(report)} of {report.frames_expected} frames of {report.input!r}"
         return Degraded(
             f"{what} could be read",
             cure="the output has what could be read; leave out --strict to accept that",
         )
+    if report.ledger is not None and report.ledger.not_as_asked:
+        return _not_as_asked(report, report.ledger)
     return Degraded(
         f"{report.damaged} damaged frames or packets of {report.input!r} were skipped",
         cure="the output is whole but for them; leave out --strict to accept that",
+    )
+
+
+def _not_as_asked(report: Report, ledger: LedgerSummary) -> Degraded:
+    """Names the first frames, and why the very first was not delivered as asked."""
+    first = [str(row.frame) for row in ledger.rows[:SHOWN_FRAMES]]
+    more = "" if ledger.not_as_asked == len(first) else " and more"
+    damaged = f", {report.damaged} damaged frames or packets skipped" if report.damaged else ""
+    why = f"; the first: {ledger.rows[0].reason}" if ledger.rows and ledger.rows[0].reason else ""
+    noun = "frame" if ledger.not_as_asked == 1 else "frames"
+    return Degraded(
+        f"{ledger.words()} of {report.input!r}{damaged} ({noun} {', '.join(first)}{more}{why})",
+        cure="leave out --strict to accept that",
+        facts={"masked": ledger.masked, "passed": ledger.passed, "dropped": ledger.dropped},
     )
 
 

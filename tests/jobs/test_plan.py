@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mpflow.errors import ConfigError, InputError, OutputError
-from mpflow.jobs import Planned, Request, draw_plan, plan_jobs
+from mpflow.jobs import Planned, Request, draw_plan, jobs_of, plan_jobs
 
 Make = Callable[..., Path]
 
@@ -249,3 +249,26 @@ def test_unknown_preset_offers_the_nearest(make: Make) -> None:
 def test_no_input_at_all_is_wrong_usage() -> None:
     with pytest.raises(ConfigError, match="no input"):
         draw_plan(Request([]))
+
+
+def test_a_job_has_its_range_and_the_folder_of_its_parts(make: Make) -> None:
+    make("in.mp4")
+    (job,) = jobs_of(Request(["in.mp4"], "out.mp4", start=10, stop=20, resume=True))
+    assert (job.start, job.stop, job.resume, job.parts) == (10, 20, True, "out.mp4.parts")
+
+
+@pytest.mark.parametrize("kind", ["tokens", "trace", "written"])
+def test_a_report_of_any_kind_never_replaces_an_input(make: Make, kind: str) -> None:
+    make("in.dat")
+    given = ["in.dat"] if kind == "written" else "in.dat"
+    with pytest.raises(OutputError, match=r"'in\.dat' is the same file as input"):
+        draw_plan(Request(["in.dat"], "out.mp4", **{kind: given}))
+
+
+def test_faces_on_standard_output_have_tokens_named_after_the_input(make: Make) -> None:
+    make("d/a.mp4")
+    (planned,) = draw_plan(Request(["d/a.mp4"], "-", "detect-only", tokens="t/"))
+    assert planned.job.tokens == "t/a.mp4.tokens.jsonl"
+    url = "http://bob:secret@host/a.mp4"
+    (planned,) = draw_plan(Request([url], "-", "detect-only", tokens="t/"))
+    assert planned.job.tokens == "t/stream.tokens.jsonl"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clips import make
 
+from mpflow.accounts import LedgerSummary, LostFrame
 from mpflow.errors import Degraded, Interrupted
 from mpflow.jobs.settle import settle
 from mpflow.report import Report
@@ -14,7 +17,7 @@ from mpflow.session import JobResult
 from mpflow.spec import JobSpec
 
 
-def settled(*, strict: bool = True, **facts: int | None) -> JobResult:
+def settled(*, strict: bool = True, **facts: Any) -> JobResult:
     report = Report(job="1", input="in.mkv", output="out.mkv", complete=True, **facts)
     return settle(JobSpec("1", "in.mkv", "out.mkv"), JobResult(report, None), strict=strict)
 
@@ -61,3 +64,41 @@ def test_a_video_that_was_not_finished_is_called_playable(tmp_path: Path) -> Non
     assert result.error is not None
     assert result.error.cure.endswith("has the first 30 frames and is playable")
     assert result.report.playable
+
+
+def with_ledger(**counts: int) -> JobResult:
+    rows = tuple(
+        LostFrame(12 + number, None, "masked", "detect", "ValueError: a habit")
+        for number in range(sum(counts.values()))
+    )
+    ledger = LedgerSummary(frames=40, delivered=40 - len(rows), rows=rows[:8], **counts)
+    return settled(frames_read=40, frames_expected=40, ledger=ledger)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"masked": 1}, r"1 frame masked of 'in\.mkv' \(frame 12; the first: ValueError: a habit"),
+        ({"dropped": 2}, r"2 frames dropped of 'in\.mkv' \(frames 12, 13; the first"),
+        (
+            {"masked": 8, "passed": 3, "dropped": 1},
+            r"8 frames masked, 3 passed, 1 dropped .*\(frames 12, 13, 14, 15, 16 and more; the",
+        ),
+    ],
+)
+def test_strict_names_the_frames_that_were_not_delivered_as_asked(
+    counts: dict[str, int], said: str
+) -> None:
+    error = with_ledger(**counts).error
+    assert isinstance(error, Degraded)
+    assert re.search(said, error.what), error.what
+
+
+def test_strict_says_nothing_when_the_ledger_has_every_frame_as_asked() -> None:
+    assert with_ledger().error is None
+
+
+def test_frames_of_an_earlier_run_count_for_one_that_went_on_with_it() -> None:
+    whole = LedgerSummary(frames=40, delivered=40)
+    assert settled(frames_read=10, frames_expected=40, ledger=whole).error is None
+    assert settled(frames_read=10, frames_expected=40).error is not None
