@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # loaded when the supervisor has been started, not before
     from mpflow.jobs.batch import Outcome
     from mpflow.jobs.conflicts import Confirm
     from mpflow.jobs.runreport import RunReport
+    from mpflow.spec import PipelineSpec
 
 
 def run(arguments: Arguments) -> int:
@@ -64,17 +65,17 @@ def show_plan(arguments: Arguments) -> None:
         click.echo("\n".join([*plan_lines(plan), "", *value_lines(resolved)]))
 
 
-def fetch_models(resolved: Resolved) -> None:
+def fetch_models(spec: PipelineSpec) -> None:
     """Fetch the models of the run now, so that the user sees why it takes long."""
     from mpflow.jobs.models import models_of
 
-    wanted = models_of(resolved.spec)
+    wanted = models_of(spec)
     if not wanted:
         return
     from mpflow.console.text import say
     from mpflow.models.store import Condition, ModelStore
 
-    store = ModelStore(offline=resolved.spec.offline)
+    store = ModelStore(offline=spec.offline)
     missing = {item.name for item in store.list() if item.condition is Condition.MISSING}
     store.pull([name for name in wanted if name in missing], progress=say)
 
@@ -91,7 +92,7 @@ def _carry_out(
     resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
     plan = draw_plan(arguments.request(), _confirm_on_terminal(arguments))
     report = _report_for(arguments)
-    fetch_models(resolved)
+    fetch_models(resolved.spec)
     level = LEVELS[arguments.log_level or "warning"]
     display = display_for(len(plan), as_json=arguments.as_json, level=level)
     stops.listen()
