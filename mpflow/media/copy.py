@@ -2,9 +2,9 @@
 
     second demuxer over the input -> (jumps bridged, as the reader does) -> muxer
 
-The input's own video packets are the clock: packets are read until the video in the input has
-come as far as the video in the output, so nothing is kept here, and the muxer's queue stays short
-however sparse a subtitle track is.
+The input's own video packets are the clock: packets are read until the input's video has come as
+far as the output's, so nothing is kept here, and the muxer's queue stays short however sparse a
+subtitle track is.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from av.stream import Stream
 from av.subtitles.stream import SubtitleStream
 from av.video.stream import VideoStream
 
+from mpflow.media.excerpt import Excerpt
 from mpflow.media.facts import (
     copy_container_facts,
     copy_stream_facts,
@@ -30,21 +31,27 @@ from mpflow.media.facts import (
 from mpflow.media.headers import plain_header
 from mpflow.media.muxer import FRAGMENTED
 from mpflow.media.probe import codec_name, is_attached
+from mpflow.media.ranges import Span
 from mpflow.media.source import open_input
 from mpflow.media.tags import needs_metadata_keys
 from mpflow.media.text import TextTrack
 from mpflow.media.timeline import Continuity
 from mpflow.media.track import CopiedTrack, fill_stamps
-from mpflow.media.tracks import How, Plan, describe, plan_tracks
+from mpflow.media.tracks import How, Plan, describe, describe_all, plan_tracks
 
 # Sound packets that wait for the picture to reach the same jump: some seconds.
 _MOST_AHEAD = 512
 
 
 class StreamCopy:
-    """Brings the input's other streams, chapters and tags into the output."""
+    """Brings the input's other streams, chapters and tags into the output.
 
-    def __init__(
+    With a ``span`` of the input's clock only what lies in it, moved so that it begins at 0. The
+    input is read from its beginning all the same: only so is a clock that jumps followed as the
+    reader does, and a text found that began long before.
+    """
+
+    def __init__(  # noqa: PLR0913 - what to read, what to keep of it, whom to tell
         self,
         path: str,
         picture: int,
@@ -52,6 +59,7 @@ class StreamCopy:
         keep_streams: bool,
         keep_metadata: bool,
         warn: Callable[[str], None],
+        span: Span | None = None,
     ) -> None:
         self._source = open_input(path)
         self._path = path
@@ -59,6 +67,7 @@ class StreamCopy:
         self._keep_streams = keep_streams
         self._keep_metadata = keep_metadata
         self._warn = warn
+        self._excerpt = Excerpt(span)
         self._continuity = Continuity()
         self._tracks: dict[int, CopiedTrack] = {}
         self._packets: Iterator[Packet[Stream]] = iter(())
@@ -89,7 +98,13 @@ class StreamCopy:
                 self._add(output, source, plan)
         if name in FRAGMENTED:
             share_time_codes(self._source, output.streams.video)
-        copy_container_facts(self._source, output, keep=self._keep_metadata, warn=self._warn)
+        copy_container_facts(
+            self._source,
+            output,
+            keep=self._keep_metadata,
+            warn=self._warn,
+            chapters=self._excerpt.chapters(self._source.chapters()),
+        )
         self._say_drops(plans)
         if self._tracks:
             self._packets = self._source.demux()
@@ -110,7 +125,8 @@ class StreamCopy:
             for index, track in self._tracks.items()
             if track.text is None and not track.remade_gaps
         }
-        return starts_late(self._path, self._picture, waiting)
+        span = self._excerpt.span
+        return starts_late(self._path, self._picture, waiting, span[0] if span else None)
 
     def needs_metadata_keys(self, output: OutputContainer) -> bool:
         """Whether an mp4 or mov output needs the muxer's metadata keys to lose no tag."""
@@ -123,20 +139,21 @@ class StreamCopy:
         return True
 
     def pump(self, output: OutputContainer, until: Fraction) -> None:
-        """Copy packets up to a time in seconds."""
+        """Copy packets up to a time on the input's clock."""
         while self._clock < until and self._step(output):
             pass
 
     def drain(self, output: OutputContainer) -> None:
-        """Copy whatever is left, to the end of the input."""
-        while self._step(output):
+        """Copy whatever is left, to the end of the input or of the span."""
+        while not self._excerpt.is_over(self._clock) and self._step(output):
             pass
         self._release(output)
-        if self._moved:
-            names = ", ".join(
-                describe(self._source.streams[index]) for index in sorted(self._moved)
-            )
-            self._warn(f"time stamps out of order were moved forward in {names}")
+        for what, streams in (
+            ("time stamps out of order were moved forward in", self._moved),
+            ("no key frame lies in the range, so nothing is in", self._excerpt.keyless),
+        ):
+            if streams:
+                self._warn(f"{what} {describe_all(self._source, streams)}")
 
     def close(self) -> None:
         """Close the second demuxer."""
@@ -201,6 +218,8 @@ class StreamCopy:
         """Write a packet with its time stamps, which only have to be there and in order."""
         fill_stamps(packet)
         self._continuity.shift(packet, part)
+        if not self._excerpt.take(packet, track.out):
+            return
         if track.put_in_order(packet):
             self._moved.add(packet.stream_index)
         packet.stream = track.out

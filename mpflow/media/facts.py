@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import av
 from av.container import InputContainer, OutputContainer
@@ -12,6 +13,9 @@ from av.stream import Stream
 from mpflow.media.source import open_input
 from mpflow.media.tags import chapter_tags, kept_tags, private_tags
 from mpflow.media.tracks import is_file, plain_font
+
+if TYPE_CHECKING:
+    from av.container.core import Chapter
 
 # A track that starts this much later than the picture would keep the mp4 muxer waiting for it.
 _LATE_S = 5
@@ -32,12 +36,16 @@ def copy_stream_facts(source: Stream, out: Stream, *, keep: bool) -> None:
 
 
 def copy_container_facts(
-    source: InputContainer, output: OutputContainer, *, keep: bool, warn: Callable[[str], None]
+    source: InputContainer,
+    output: OutputContainer,
+    *,
+    keep: bool,
+    warn: Callable[[str], None],
+    chapters: list[Chapter],
 ) -> None:
-    """Tags of the file, and its chapters; tags that are left out are named."""
+    """Tags of the file, and its chapters as given; tags that are left out are named."""
     output.metadata.update(kept_tags(source.metadata, keep=keep))
     lost = [] if keep else _private(source)
-    chapters = source.chapters()
     for number, chapter in enumerate(chapters, 1):
         chapter["metadata"] = chapter_tags(chapter["metadata"], number, keep=keep)
     if chapters:
@@ -80,30 +88,31 @@ def first_packet(path: str, index: int) -> bytes:
     return b""
 
 
-def starts_late(path: str, picture: int, tracks: set[int]) -> bool:
-    """Whether one of the tracks has no packet in the picture's first seconds.
+def starts_late(path: str, picture: int, tracks: set[int], begin: Fraction | None = None) -> bool:
+    """Whether one of the tracks has no packet in the picture's first seconds, from ``begin`` on.
 
     Read from the packets: what a container says of a track's start is often made up.
     """
     try:
-        return bool(_missing_early(path, picture, set(tracks)))
+        return bool(_missing_early(path, picture, set(tracks), begin))
     except av.FFmpegError:
         return True  # damaged near its start: better not to wait for anything
 
 
-def _missing_early(path: str, picture: int, waiting: set[int]) -> set[int]:
+def _missing_early(path: str, picture: int, waiting: set[int], begin: Fraction | None) -> set[int]:
     """Those of the tracks that have no packet until the picture is some seconds on."""
-    begin: Fraction | None = None
     with open_input(path) as container:
+        if begin is not None:
+            container.seek(int(begin * 1_000_000))
         for packet in container.demux():
             if not waiting:
                 break
-            if not packet.size:
+            stamp = packet.dts if packet.dts is not None else packet.pts
+            now = None if stamp is None else stamp * packet.time_base
+            if not packet.size or (begin is not None and now is not None and now < begin):
                 continue
             waiting.discard(packet.stream_index)
-            stamp = packet.dts if packet.dts is not None else packet.pts
-            if packet.stream_index == picture and stamp is not None:
-                now = stamp * packet.time_base
+            if packet.stream_index == picture and now is not None:
                 begin = now if begin is None else begin
                 if now - begin > _LATE_S:
                     break

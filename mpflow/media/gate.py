@@ -45,15 +45,17 @@ class Gate:
 def gate_at(place: Place, index: Index, wanted: Frames) -> Gate:
     """What to let through from a place on, among the wanted frames.
 
-    By time stamps where they can be trusted, else by counting all pictures of a reading.
+    By time stamps where they can be trusted, else by counting all pictures of a reading. A range
+    that ends with the index ends with the input.
     """
-    start, stop = wanted.start, wanted.stop
+    start = wanted.start
+    stop = None if wanted.stop is None or wanted.stop >= index.frames else wanted.stop
     first = start + place.frame
     low = None if place.after is None else place.after + 1
     if not index.clean:
         left = None if stop is None else max(0, stop - first)
         return Gate(place.frame, low, skip=first if low is None else 0, left=left)
-    high = None if stop is None or stop >= index.frames else index.stamps[stop]
+    high = None if stop is None else index.stamps[stop]
     counted = place.counted and low is None
     if low is None:
         number = start if counted else first

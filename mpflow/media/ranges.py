@@ -8,9 +8,13 @@ neighbouring ranges meet whatever damage lies between.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from mpflow.errors import ConfigError
 from mpflow.media.source import shown
+
+Span = tuple[Fraction, Fraction | None]
+"""Seconds on the input's clock; the end is not included, and None stands for the input's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,11 @@ class VideoReader:
         for picture in self._admitted(gate):
             self._tally.given(gate.number - 1, corrupt=picture.is_corrupt)
             yield self._conformed(picture)
+        if self.wanted.some and not self.frames:
+            raise InputError(
+                f"{shown(self._path)!r} has no picture that can be read in the range asked for",
+                cure="ask for other frames",
+            )
         self._look_back()
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ container holds, or left out by name.
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -90,6 +90,11 @@ def describe(stream: Stream) -> str:
     tail = f", {language}" if language and language != "und" else ""
     name = stream.metadata.get("filename") or codec_name(stream)
     return f"stream {stream.index} ({kind} {name}{tail})"
+
+
+def describe_all(source: InputContainer, indexes: Iterable[int]) -> str:
+    """Several streams of an input as a person would name them."""
+    return ", ".join(describe(source.streams[index]) for index in sorted(indexes))
 
 
 def _is_private(stream: Stream, styled: bool) -> bool:
