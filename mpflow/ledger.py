@@ -31,6 +31,8 @@ from mpflow.trace import Trace
 
 LEDGER = "ledger.jsonl"
 
+_KEEP_EVERY = 256
+
 Alert = Callable[[str, str, int], None]
 """Tells of an alert: its kind, a sentence, and the frame."""
 
@@ -105,6 +107,8 @@ class Book:
         self._pending.append(_Entry(len(token.faces), row, line))
         if (alert := self._faces.look(token)) is not None:
             self._alert("no_face", alert, token.seq)
+        if self._ledger is None and len(self._pending) >= _KEEP_EVERY:
+            self.keep(self.next)  # nobody goes on from here, and memory stays flat
 
     def keep(self, stop: int) -> None:
         """All frames below ``stop`` are about to become durable: what is known of them is first."""

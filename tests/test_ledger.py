@@ -152,6 +152,13 @@ def test_a_ledger_that_lacks_durable_frames_is_refused(tmp_path: Path) -> None:
         Book(tmp_path, start=Place(3))
 
 
+def test_without_a_ledger_on_disk_memory_stays_flat() -> None:
+    book = Book()
+    note(book, *(token(seq) for seq in range(1000)))
+    assert book.next - book.kept < 256
+    assert ledger_of(closed(book)).frames == 1000
+
+
 def test_frames_that_are_made_again_are_counted_once() -> None:
     book = Book()
     note(book, *(token(seq) for seq in range(5)))

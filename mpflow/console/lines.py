@@ -9,9 +9,9 @@
 
 ``total`` and ``eta_s`` are null while they are not known; ``frame`` of a warning is null when it
 is about no frame. ``busy_ratio`` is the share of its time that a stage has worked so far, 0..1;
-``busy`` and ``waiting`` in a report's stages are seconds over the whole job. ``done`` comes once
-for each job of the plan, whatever became of it; ``error`` (console/door.py) comes alone, when
-nothing could be started.
+``busy`` and ``waiting`` in a report's stages are seconds over the whole job, and its ``ledger``
+says what became of every frame (docs/reports.md). ``done`` comes once for each job of the plan,
+whatever became of it; ``error`` (console/door.py) comes alone, when nothing could be started.
 """
 
 from __future__ import annotations
