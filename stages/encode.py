@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from mpflow.errors import InternalError
-from mpflow.spec import SinkSummary
+from mpflow.spec import BEGINNING, JobSpec, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
     from mpflow.media.encoder import Settings
-    from mpflow.media.writer import MediaWriter
+    from mpflow.media.writer import MediaWriter, Plan
 
 
 class EncodeOptions(Options, frozen=True):
@@ -25,7 +25,8 @@ class EncodeOptions(Options, frozen=True):
     codec (18 and veryfast for libx264). ``encoder_options`` go to the encoder as they are.
     ``keep_streams`` keeps pictures that were not worked on (cover art, further video tracks);
     ``keep_metadata`` keeps tags (titles are some), data tracks and attachments, which may tell of
-    people and places; without it chapters are numbered.
+    people and places; without it chapters are numbered. Pictures are coded in chunks of about
+    ``chunk_seconds``, each begun with a key frame: what is lost at most when a run is killed.
     """
 
     codec: str = "libx264"
@@ -35,6 +36,7 @@ class EncodeOptions(Options, frozen=True):
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     keep_streams: bool = True
     keep_metadata: bool = True
+    chunk_seconds: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 2.0
 
 
 class Encode(Sink[EncodeOptions]):
@@ -42,6 +44,7 @@ class Encode(Sink[EncodeOptions]):
 
     Options: ClassVar[type[Options]] = EncodeOptions
     private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
+    restartable: ClassVar[bool] = True
     _writer: MediaWriter | None = None
 
     @property
@@ -51,16 +54,29 @@ class Encode(Sink[EncodeOptions]):
 
         return held_pictures(self._settings)
 
+    @property
+    def kept(self) -> Place:
+        """The first frame that is not durable, and the time stamp of the one before it."""
+        return self._writer.kept if self._writer is not None else BEGINNING
+
     def begin(self, job: Job) -> None:
-        """Open the output under its partial name; raises before anything is left behind."""
-        from mpflow.media.opening import Keep
+        """Open the output under its partial name, or go on with what an earlier run left.
+
+        Raises before anything is left behind; Refused where that was made of something else.
+        """
         from mpflow.media.writer import MediaWriter
 
-        options = self.options
-        keep = Keep(options.keep_streams, options.keep_metadata)
-        self._writer = MediaWriter(job.spec, job.media, self._settings, keep, self.context.warn)
-        self._writer.open()
-        self.context.report("encoder", options.codec)
+        self.close()
+        writer = MediaWriter(
+            job,
+            self._plan(job.spec),
+            self.context.warn,
+            self.context.building,
+            self.before_keeping,
+        )
+        writer.open()
+        self._writer = writer
+        self.context.report("encoder", self.options.codec)
 
     def write(self, token: Token, frame: Frame) -> None:
         """Encode the next frame."""
@@ -75,6 +91,14 @@ class Encode(Sink[EncodeOptions]):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+    def _plan(self, job: JobSpec) -> Plan:
+        from mpflow.media.opening import Keep
+        from mpflow.media.writer import Plan
+
+        options = self.options
+        keep = Keep(options.keep_streams, options.keep_metadata)
+        return Plan(self._settings, keep, options.chunk_seconds)
 
     @property
     def _settings(self) -> Settings:

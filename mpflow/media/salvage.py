@@ -7,7 +7,8 @@ from pathlib import Path
 import av
 from av.container import InputContainer
 
-from mpflow.errors import InputError
+from mpflow.errors import InputError, InternalError
+from mpflow.media.muxer import FRAGMENTED
 from mpflow.media.probe import first_picture, picture_stream
 from mpflow.media.source import open_input
 
@@ -27,6 +28,18 @@ def playable(path: str | Path) -> int:
             return _count(container, index)
     except InputError:
         return 0
+
+
+def require_pictures(path: Path, expected: int) -> None:
+    """Raise InternalError where a finished file's index has another number of pictures.
+
+    Only mp4 and mov have an index that tells without reading the file.
+    """
+    with open_input(str(path)) as container:
+        names = set(container.format.name.split(","))
+        counted = picture_stream(container, str(path)).frames
+    if names & FRAGMENTED and counted and counted != expected:
+        raise InternalError(f"{str(path)!r} has {counted} of {expected} pictures")
 
 
 def _count(container: InputContainer, index: int) -> int:

@@ -1,173 +1,277 @@
-"""Writing the output: pictures encoded from the ring, everything else copied beside them.
+"""Writing the output: pictures coded in chunks, each kept for good, everything else copied beside.
 
-    frame.export -> VideoFrame over the same memory -> encoder -> muxer -> NAME.partial.EXT
-                                                       copy ---^             finish -> NAME.EXT
+    frame -> chunking -> parts (it counts now) -> assembly -> NAME.partial.EXT -> NAME.EXT
+                                                  copy ---^
 
-What was written when a run is killed or the disk is full stays under the partial name if it plays.
+Whatever ends a run, what is in the parts can be gone on with, and NAME.partial.EXT plays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
-from fractions import Fraction
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import av
-from av import Packet
-from av.video.stream import VideoStream
 
-from mpflow.errors import InternalError
+from mpflow.errors import InternalError, MpflowError
 from mpflow.frame import Frame
-from mpflow.media.encoder import Settings, find_encoder
-from mpflow.media.opening import Keep, Opened, Opening
+from mpflow.media.assembly import Assembly, TooDeep
+from mpflow.media.checkpoint import make_key
+from mpflow.media.chunkfile import chunk_kind
+from mpflow.media.chunking import Chunking, Grid
+from mpflow.media.chunks import Chunk, grid
+from mpflow.media.coder import Coder
+from mpflow.media.encoder import Settings, find_encoder, held_pictures
+from mpflow.media.opening import Keep, Opening
 from mpflow.media.output import OutputFile, explain_write
-from mpflow.media.salvage import playable
-from mpflow.spec import JobSpec, MediaInfo, SinkSummary
+from mpflow.media.parts import Parts, finished
+from mpflow.media.recipe import Recipe
+from mpflow.media.salvage import playable, require_pictures
+from mpflow.spec import Job, JobSpec, Place, SinkSummary, parts_name
 from mpflow.tokens import Token
 
-_FROM_ZERO = frozenset({"mpegts", "flv", "mpeg", "vob", "svcd"})
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a job is written: the encoder's settings, what is kept, and seconds in a chunk."""
+
+    settings: Settings
+    keep: Keep = field(default_factory=Keep)
+    chunk_seconds: float = 2.0
 
 
 class MediaWriter:
-    """One output file, from its partial name to its final one."""
+    """One output file, from its partial name to its final one.
+
+    ``building`` is entered for what may take long; ``before_keeping`` is called before each chunk
+    counts.
+    """
 
     def __init__(
         self,
-        job: JobSpec,
-        media: MediaInfo,
-        settings: Settings,
-        keep: Keep,
+        job: Job,
+        plan: Plan,
         warn: Callable[[str], None] = lambda text: None,
+        building: Callable[[], AbstractContextManager[None]] = nullcontext,
+        before_keeping: Callable[[int], None] | None = None,
     ) -> None:
         self.warnings: list[str] = []
+        self._job = job.spec
+        self._media = job.media
+        self._plan = plan
         self._warn = warn
-        self._media = media
-        self._settings = settings
-        self._keep = keep
-        self._file = OutputFile(job)
-        self._input = job.input
-        self._open: Opened | None = None
-        self._written = 0
+        self._building = building
+        self._file = OutputFile(job.spec)
+        self._parts = Parts(parts_folder(job.spec), before_keeping)
+        self._chunking: Chunking | None = None
+        self._assembly: Assembly | None = None
+        self._failed = False
+        self._place: Place | None = None
         self._done: SinkSummary | None = None
 
+    @property
+    def kept(self) -> Place:
+        """The first frame that is not durable, and the time stamp of the one before it."""
+        return self._place or self._parts.kept
+
     def open(self) -> None:
-        """Check everything, open encoder and muxer, write the header. Raises ConfigError,
-        OutputError, InputError or ResourceError; nothing is left behind then.
+        """Check everything, go on with what there is, and write the header.
+
+        Raises ConfigError, OutputError, InputError, Refused or ResourceError; nothing is left
+        behind then that was not there before.
         """
-        codec = find_encoder(self._settings.codec)
+        if self._is_finished():
+            return
+        if not (self._job.resume or self._job.overwrite):
+            self._parts.refuse_earlier(self._file.final)
+        find_encoder(self._plan.settings.codec)
         self._file.prepare()
         try:
-            opening = Opening(self._media, self._settings, self._keep, self._say)
-            self._open = opening.open(self._file, self._input, codec)
+            with self._building():
+                self._begin()
         except BaseException:
             self._file.abandon()
             raise
 
     def write(self, token: Token, frame: Frame) -> None:
-        """Encode one frame; the copied streams follow up to the same time."""
-        state = self._opened()
-        picture = state.pictures(frame)
-        base = Fraction(*token.time_base)
-        encoder_base = state.stream.codec_context.time_base
-        pts = None if token.pts is None else round(token.pts * base / encoder_base)
-        picture.pts = state.stamps.next(pts, 0)
-        picture.time_base = encoder_base
-        state.durations[picture.pts] = round(token.duration * base / encoder_base)
-        try:
-            self._mux(state, state.stream.encode(picture))
-        except (av.FFmpegError, OSError) as error:
-            raise explain_write(self._file, error) from error
+        """Code one frame. A frame of a chunk that is kept already is passed over."""
+        if self._done is not None:
+            return
+        with self._failing():
+            self._append(self._opened().write(token, frame))
 
     def finish(self, *, complete: bool) -> SinkSummary:
         """Close the file properly; a complete one gets its final name. Safe to call again."""
         if self._done is None:
-            self._done = self._finish(complete=complete)
+            self._opened()
+            try:
+                self._done = self._complete() if complete else self._interrupted()
+            finally:
+                self._leave()
         return self._done
 
     def close(self) -> None:
-        """Let go of the file, whatever happened; what can be played is kept under its partial
-        name.
-        """
-        if self._open is not None:
+        """Let go of everything; of an output that is not whole, what can be played is kept."""
+        if self._chunking is not None:
             self.finish(complete=False)
+        if self._done is not None and self._done.complete:
+            self._parts.remove()
 
-    def _finish(self, *, complete: bool) -> SinkSummary:
-        state, self._open = self._opened(), None
+    def _is_finished(self) -> bool:
+        """Whether a sink before this one got as far as the final name."""
+        mark = finished(self._parts.folder, self._file) if self._job.resume else None
+        if mark is None:
+            return False
+        self._place = Place(mark.stop, mark.last)
+        self._done = SinkSummary(mark.pictures, str(self._file.final), mark.size)
+        return True
+
+    def _begin(self) -> None:
+        """Open the assembly, claim the parts, and take up what is in them."""
+        recipe = self._assemble(claim=True)
+        size = grid(self._plan.chunk_seconds, recipe.rate)
+        kind = chunk_kind(recipe, self._file.final.suffix.lstrip("."))
+        aside = held_pictures(self._plan.settings) == 0
+        self._chunking = Chunking(
+            self._parts, Coder(recipe, kind, self._parts, aside=aside), Grid(size)
+        )
+
+    def _assemble(self, *, claim: bool, depth: int = 0) -> Recipe:
+        """Begin the partial file with all chunks there are; claims the parts first."""
+        opened = Opening(self._media, self._plan.settings, self._plan.keep, self._say).open(
+            self._file, self._job.input
+        )
+        assembly = Assembly(
+            self._file, opened, self._say, from_zero=self._job.start > 0, depth=depth
+        )
         try:
-            self._mux(state, state.stream.encode(None))
-            if complete:
-                state.copy.drain(state.container)
-            state.container.close()
-        except (av.FFmpegError, OSError) as error:
-            self._done = self._salvage(state)
-            if complete:
-                raise explain_write(self._file, error) from error
-            return self._done
-        finally:
-            state.copy.close()
-        if not self._written:
-            self._file.discard()
-            return self._summary(complete=False, playable_frames=0)
-        if not complete:
-            return self._partial_summary()
+            if claim:
+                self._claim(opened.recipe)
+            assembly.start()
+            for chunk in self._parts.chunks:
+                assembly.append(self._parts.folder / chunk.name, chunk)
+        except TooDeep as error:
+            assembly.abandon()
+            return self._assemble(claim=False, depth=error.depth)
+        except BaseException:
+            assembly.abandon()
+            raise
+        self._assembly = assembly
+        return opened.recipe
+
+    def _claim(self, recipe: Recipe) -> None:
+        size = grid(self._plan.chunk_seconds, recipe.rate)
+        key = make_key(self._job, self._media, size, recipe.facts())
+        self._parts.claim(key, resume=self._job.resume, overwrite=self._job.overwrite)
+
+    def _append(self, chunks: Sequence[Chunk]) -> None:
+        """Add chunks that are kept now; where they do not fit what was begun, begin it again."""
+        for chunk in chunks:
+            try:
+                self._assembled().append(self._parts.folder / chunk.name, chunk)
+            except TooDeep as error:
+                self._assembled().abandon()
+                self._assemble(claim=False, depth=error.depth)
+                return
+
+    def _complete(self) -> SinkSummary:
+        """Keep the last chunk, close the file, and give it its final name."""
+        with self._failing():
+            self._append(self._opened().finish())
+        assembly = self._assembled()
+        if not assembly.pictures:
+            return self._interrupted()
+        try:
+            with self._failing():
+                assembly.finish(complete=True)
+            require_pictures(self._file.partial, assembly.pictures)
+        except MpflowError:
+            self._done = self._rest()
+            raise
+        self._parts.done(self._file, assembly.pictures)
         size = self._file.commit()
+        self._parts.empty()
         return SinkSummary(
-            frames=self._written,
+            frames=assembly.pictures,
             path=str(self._file.final),
             size=size,
             warnings=tuple(self.warnings),
         )
 
-    def _salvage(self, state: Opened) -> SinkSummary:
-        """Close a file that could not be written any further, and keep it if it plays."""
-        with suppress(av.FFmpegError, OSError):  # the first error is the one that counts
-            state.container.close()
-        return self._partial_summary()
+    def _interrupted(self) -> SinkSummary:
+        """Let the partial file play up to the last frame that came."""
+        with suppress(MpflowError):  # what is in the parts is safe; this file is an extra
+            self._play_to_the_end()
+        if self._assembly is not None:
+            self._assembly.abandon()
+        return self._rest()
 
-    def _partial_summary(self) -> SinkSummary:
+    def _play_to_the_end(self) -> None:
+        if self._failed:
+            return
+        with self._failing():
+            kept, ended = self._opened().interrupt()
+            self._append(kept)
+        if ended is None:
+            return
+        try:
+            with self._failing():
+                self._assembled().append(ended.path, ended.chunk)
+        finally:
+            ended.path.unlink(missing_ok=True)
+
+    def _rest(self) -> SinkSummary:
+        """What is left of an output that is not whole: it is kept if it plays."""
         frames = playable(self._file.partial)
         if frames:
             self._file.release()
         else:
             self._file.discard()
-        return self._summary(complete=False, playable_frames=frames)
-
-    def _summary(self, *, complete: bool, playable_frames: int) -> SinkSummary:
-        path = self._file.partial
+        if not self._parts.chunks:
+            self._parts.remove()
         return SinkSummary(
-            frames=playable_frames,
-            path=str(path) if playable_frames else "",
-            size=path.stat().st_size if playable_frames else 0,
-            complete=complete,
-            playable=bool(playable_frames),
+            frames=frames,
+            path=str(self._file.partial) if frames else "",
+            size=self._file.partial.stat().st_size if frames else 0,
+            complete=False,
+            playable=bool(frames),
             warnings=tuple(self.warnings),
         )
 
-    def _mux(self, state: Opened, packets: list[Packet[VideoStream]]) -> None:
-        for packet in packets:
-            if packet.pts is not None:
-                duration = state.durations.pop(packet.pts, 0)
-                packet.duration = duration or state.stamps.step
-            if not self._written:
-                self._say_shift(state, packet)
-            until = (packet.dts if packet.dts is not None else 0) * packet.time_base
-            state.container.mux_one(packet)
-            self._written += 1
-            state.copy.pump(state.container, until)
+    def _leave(self) -> None:
+        if self._chunking is not None:
+            self._chunking.close()
+        self._chunking = self._assembly = None
 
-    def _say_shift(self, state: Opened, first: Packet[VideoStream]) -> None:
-        """Say that a container without times before 0 moves everything by the encoder's delay."""
-        name = state.container.format.name
-        if name in _FROM_ZERO and first.dts is not None and first.dts < 0:
-            delay = float(-first.dts * first.time_base)
-            self._say(f"{name} has no times before 0: everything is moved by {delay:.3f} s")
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Say what a failed write means; after one, nothing more is written."""
+        try:
+            yield
+        except BaseException as error:
+            self._failed = True
+            if isinstance(error, av.FFmpegError | OSError):
+                raise explain_write(self._file, error) from error
+            raise
 
-    def _opened(self) -> Opened:
-        if self._open is None:
+    def _opened(self) -> Chunking:
+        if self._chunking is None:
             raise InternalError("the output is not open")
-        return self._open
+        return self._chunking
+
+    def _assembled(self) -> Assembly:
+        if self._assembly is None:
+            raise InternalError("the output is not open")
+        return self._assembly
 
     def _say(self, text: str) -> None:
         if text not in self.warnings:
             self.warnings.append(text)
             self._warn(text)
+
+
+def parts_folder(job: JobSpec) -> Path:
+    """Where a job's chunks are."""
+    return Path(job.parts) if job.parts else parts_name(Path(job.output))

@@ -1,0 +1,173 @@
+"""One job's folder of parts: claimed at the start, added to chunk by chunk, emptied at the end.
+
+claim -> keep, keep, keep ... -> done -> (rename of the output) -> empty -> remove
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from mpflow.errors import OutputError, Refused
+from mpflow.media import checkpoint
+from mpflow.media.chunks import (
+    DONE,
+    Chunk,
+    chunk_name,
+    clear,
+    durable,
+    found,
+    remove_parts,
+    sweep,
+    temporary,
+)
+from mpflow.media.output import OutputFile, output_error, sync
+from mpflow.spec import BEGINNING, Place
+
+
+class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which file became the output, and what there is to say of it: ``done.json``."""
+
+    inode: int
+    size: int
+    pictures: int
+    stop: int
+    last: int | None = None
+
+
+class Parts:
+    """The finished chunks of one job; ``key`` is the digest of what they are made with.
+
+    ``before_keeping`` is told how far the chunks will go, right before one more counts.
+    """
+
+    def __init__(self, folder: Path, before_keeping: Callable[[int], None] | None = None) -> None:
+        self.folder = folder
+        self.chunks: list[Chunk] = []
+        self.key = ""
+        self._before_keeping = before_keeping
+
+    @property
+    def kept(self) -> Place:
+        """The first frame that is in no chunk, and the time stamp of the one before it."""
+        return Place(self.chunks[-1].stop, self.chunks[-1].last) if self.chunks else BEGINNING
+
+    def refuse_earlier(self, output: Path) -> None:
+        """Raise OutputError where an earlier run left something to go on with."""
+        if kept := durable(self.folder):
+            raise OutputError(
+                f"{str(output)!r} has {kept[-1].stop} frames of an earlier run",
+                cure="--resume goes on with them, -y starts anew",
+            )
+
+    def claim(self, key: checkpoint.Key, *, resume: bool, overwrite: bool) -> None:
+        """Make the folder this job's, and find what there is to go on with.
+
+        Raises Refused where that was made of something else, and leaves all as it was.
+        """
+        self.key = checkpoint.digest(key)
+        kept = durable(self.folder) if resume else []
+        if kept:
+            checkpoint.claim(self.folder, key)
+            for chunk in kept:
+                self.require_ours(chunk)
+            sweep(self.folder, kept)
+        else:
+            if not overwrite:
+                checkpoint.load(self.folder)  # a file that is not ours is not to be removed
+            clear(self.folder) if resume else remove_parts(self.folder)
+            checkpoint.claim(self.folder, key)
+        self.chunks = kept
+
+    def share(self, key: checkpoint.Key, start: int, stop: int) -> None:
+        """Claim the folder together with others that make chunks of their own in it."""
+        self.key = checkpoint.digest(key)
+        checkpoint.claim(self.folder, key)
+        self.chunks = [
+            chunk
+            for chunk in found(self.folder)
+            if (chunk.start, chunk.stop, chunk.key) == (start, stop, self.key)
+        ]
+
+    def require_ours(self, chunk: Chunk) -> None:
+        """Raise Refused for a chunk that was made with other settings."""
+        if chunk.key != self.key:
+            raise Refused(
+                f"the chunk {str(self.folder / chunk.name)!r} was made with other settings, or"
+                " from another input",
+                cure="remove it: what is missing is made again",
+            )
+
+    def working_name(self, start: int, stop: int, suffix: str) -> Path:
+        """The name of a chunk's file while it is made, by this process."""
+        return temporary(self.folder / chunk_name(start, stop, suffix), _maker())
+
+    def keep(self, path: Path, chunk: Chunk, upto: int) -> None:
+        """Give a finished file its name: from then on it counts. Raises OSError.
+
+        ``upto`` is the frame it goes up to, counted from the job's first.
+        """
+        if self._before_keeping is not None:
+            self._before_keeping(upto)
+        companion = self.folder / chunk.companion
+        _write(companion, chunk)
+        path.replace(self.folder / chunk.name)
+        with suppress(OSError):  # some folders cannot be synced
+            sync(self.folder)
+        self.chunks.append(chunk)
+
+    def done(self, file: OutputFile, pictures: int) -> None:
+        """Note that the file is whole and gets its final name next."""
+        try:
+            status = file.partial.stat()
+            place = self.kept
+            mark = Mark(status.st_ino, status.st_size, pictures, place.frame, place.after)
+            _write(self.folder / DONE, mark)
+        except OSError as error:
+            raise output_error(self.folder / DONE, error) from error
+
+    def empty(self) -> None:
+        """Remove the chunks of an output that has its final name; the mark stays."""
+        with suppress(OSError):  # the output is what counts
+            clear(self.folder)
+
+    def remove(self) -> None:
+        """Remove all that is left."""
+        with suppress(OSError):
+            remove_parts(self.folder)
+
+
+def finished(folder: Path, file: OutputFile) -> Mark | None:
+    """The mark of an output that has its final name already, else None.
+
+    Where the last step was cut between its halves (two names, one file), it is completed.
+    """
+    try:
+        mark = msgspec.json.decode((folder / DONE).read_bytes(), type=Mark)
+        status = file.final.stat()
+    except (OSError, msgspec.DecodeError):
+        return None
+    if (status.st_ino, status.st_size) != (mark.inode, mark.size):
+        return None
+    with suppress(OSError):
+        if file.partial.samefile(file.final):
+            file.partial.unlink()
+    return mark
+
+
+def _write(path: Path, content: msgspec.Struct) -> None:
+    """Write a file whole or not at all, also when the machine dies."""
+    new = temporary(path, _maker())
+    new.write_bytes(msgspec.json.encode(content))
+    sync(new)
+    new.replace(path)
+
+
+def _maker() -> str:
+    """Tells this process's unfinished files from those of others that share the folder."""
+    return f"{re.sub(r'[^A-Za-z0-9]', '-', os.uname().nodename)}-{os.getpid()}"
