@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from groups import memory_group, within
 
 from mpflow import cgroup, machine
 
@@ -152,31 +152,8 @@ def test_the_affinity_of_this_process_is_what_counts(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 1
 
 
-@pytest.fixture
-def real_group() -> Iterator[Path]:
-    """A memory group below this process's own, with a limit of 300 MiB."""
-    own = next(cgroup.groups("memory"), None)
-    if own is None or not os.access(own, os.W_OK):
-        pytest.skip("no memory group of our own can be made here")
-    group = own / f"mpflow-test-{os.getpid()}"
-    try:
-        group.mkdir()
-        limit = next(
-            group / n for n in ("memory.limit_in_bytes", "memory.max") if (group / n).exists()
-        )
-        limit.write_text(f"{300 * MIB}")
-    except (OSError, StopIteration):
-        if group.exists():
-            group.rmdir()
-        pytest.skip("the memory group that was made here takes no limit")
-    yield group
-    group.rmdir()
-
-
-def test_a_real_groups_limit_and_use_are_seen_from_within(real_group: Path) -> None:
+def test_a_real_groups_limit_and_use_are_seen_from_within() -> None:
     script = f"""
-import os, pathlib
-pathlib.Path({str(real_group / "cgroup.procs")!r}).write_text(str(os.getpid()))
 from mpflow import machine
 assert machine.memory_limit() == {300 * MIB}, machine.memory_limit()
 before = machine.memory_available()
@@ -184,5 +161,7 @@ assert before < {300 * MIB}
 used = bytearray({100 * MIB})
 assert before - machine.memory_available() > {90 * MIB}, machine.memory_available()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    with memory_group(300 * MIB) as group:
+        command = [*within(group), sys.executable, "-c", script]
+        done = subprocess.run(command, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()

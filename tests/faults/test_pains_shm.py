@@ -15,20 +15,13 @@ from typing import Any
 import psutil
 import pytest
 from runs import GONE_S, SHM, family, job_in, nothing_left, pipeline_of, run_once
-from small_shm import SUPPORT, in_shm_of, python
+from small_shm import SUPPORT, in_shm_of, python, run
 
 from mpflow.errors import ContractError
 
 
 def environment() -> dict[str, str]:
     return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(SUPPORT)}
-
-
-def run_python(script: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [str(word) for word in python(script, *words)]
-    return subprocess.run(
-        command, capture_output=True, text=True, timeout=90, check=False, env=environment()
-    )
 
 
 # Python 3.11: resource-tracker warnings, and a second attacher's exit deletes the segment
@@ -71,7 +64,7 @@ A_RUN_WITH_A_VISITOR = """
 
 def test_a_second_attachers_exit_deletes_nothing_and_no_tracker_warns(tmp_path: Path) -> None:
     with nothing_left(tmp_path, but=["preset.yaml", "out.jsonl"]):
-        ran = run_python(A_RUN_WITH_A_VISITOR, tmp_path)
+        ran = run(python(A_RUN_WITH_A_VISITOR, tmp_path))
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
@@ -100,16 +93,16 @@ A_RUN_TO_KILL = """
 def start_and_kill(folder: Path, lines: int) -> list[psutil.Process]:
     """Start a run, SIGKILL its whole group after so many lines of it; all its processes."""
     command = [str(word) for word in python(A_RUN_TO_KILL, folder)]
-    run = subprocess.Popen(
+    started = subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment()
     )
-    assert run.stdout is not None
+    assert started.stdout is not None
     for _ in range(lines):
-        assert run.stdout.readline()
-    processes = family(run.pid)
-    os.killpg(run.pid, signal.SIGKILL)
-    run.wait()
-    run.stdout.close()
+        assert started.stdout.readline()
+    processes = family(started.pid)
+    os.killpg(started.pid, signal.SIGKILL)
+    started.wait()
+    started.stdout.close()
     return processes
 
 
@@ -196,7 +189,7 @@ READS_AFTER_THE_CLOSE = """
 
 
 def test_a_view_read_after_its_segment_closed_neither_crashes_nor_raises_buffer_error() -> None:
-    ran = run_python(READS_AFTER_THE_CLOSE)
+    ran = run(python(READS_AFTER_THE_CLOSE))
     assert (ran.returncode, ran.stderr) == (0, "")
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
 import pytest
 from clips import Clip, make
 from commands import command_line
-from runs import GONE_S, family
+from groups import cpu_group, within
+from runs import family
 
-from mpflow import cgroup
 from mpflow.models.store import ModelStore
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
@@ -39,28 +38,8 @@ def one_cpu_by_affinity() -> list[str]:
 
 @pytest.fixture
 def one_cpu_by_quota() -> Iterator[list[str]]:
-    """A CPU group of our own whose quota is one core."""
-    own = next(cgroup.groups("cpu"), None)
-    if own is None or not os.access(own, os.W_OK):
-        pytest.skip("no CPU group of our own can be made here")
-    group = own / f"mpflow-test-{os.getpid()}"
-    try:
-        group.mkdir()
-        if (group / "cpu.cfs_quota_us").exists():
-            (group / "cpu.cfs_quota_us").write_text("100000")
-        else:
-            (group / "cpu.max").write_text("100000 100000")
-    except OSError:
-        if group.exists():
-            group.rmdir()
-        pytest.skip("the CPU group that was made here takes no quota")
-    yield ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs")]
-    left: list[psutil.Process] = []
-    for pid in (group / "cgroup.procs").read_text().split():
-        with suppress(psutil.NoSuchProcess):
-            left.append(psutil.Process(int(pid)))
-    psutil.wait_procs(left, GONE_S)
-    group.rmdir()
+    with cpu_group(cores=1) as group:
+        yield within(group)
 
 
 @pytest.mark.slow

@@ -18,22 +18,24 @@ SUPPORT = Path(__file__).parent
 _MOUNT = 'mount -t tmpfs -o size="$1" small /dev/shm && shift && exec "$@"'
 
 
-def in_shm_of(
-    mebibytes: int, command: Sequence[str | Path], **options: object
-) -> subprocess.CompletedProcess[str]:
+def in_shm_of(mebibytes: int, command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
     """Run a command that sees a /dev/shm of this size; skips where that cannot be made."""
     if not _possible():
         pytest.skip("a small /dev/shm needs root and mount namespaces")
+    return run(["unshare", "-m", "sh", "-c", _MOUNT, "sh", f"{mebibytes}m", *command])
+
+
+def run(command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
+    """Run a command that can import what stands beside this file."""
     path = os.pathsep.join(filter(None, [str(SUPPORT), os.environ.get("PYTHONPATH")]))
     return subprocess.run(
-        ["unshare", "-m", "sh", "-c", _MOUNT, "sh", f"{mebibytes}m", *map(str, command)],
+        [str(word) for word in command],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
         timeout=LIMIT_S,
         check=False,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path},
-        **options,
     )
 
 
