@@ -16,10 +16,12 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from mpflow.errors import MpflowError
 from mpflow.linefile import file_error
 from mpflow.tokens import Stamp
 
@@ -156,12 +158,16 @@ class Trace:
 
 
 def add_marks(path: Path, begun: int, marks: Iterable[Mark]) -> None:
-    """Add instant events to a trace of this run that is closed; without one nothing happens."""
-    if path.exists() and _begun_of(path) == begun:
-        trace = Trace(path, begun)
-        for mark in marks:
-            trace.mark(mark)
-        trace.close()
+    """Add instant events to a trace of this run that is closed.
+
+    Where there is none, or it cannot be written, nothing happens: they are not worth an error.
+    """
+    with suppress(OSError, MpflowError):
+        if _begun_of(path) == begun:
+            trace = Trace(path, begun)
+            for mark in marks:
+                trace.mark(mark)
+            trace.close()
 
 
 def _open(path: Path, begun: int) -> tuple[BinaryIO, bool]:
