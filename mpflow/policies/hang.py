@@ -6,7 +6,8 @@ clock of a worker runs only while it has something to do, and says neither that 
 that it starts.
 
 Whoever keeps the lock stops all others too. So while the same process has the lock at one look
-after another nobody else is blamed, and after a few seconds it is the one.
+after another, and its own counters stand still, nobody else is blamed, and after a few seconds
+it is the one.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ class HangWatch:
         """Who is overdue. ``keeper`` is the process that has the lock right now, None if none."""
         gap = now - (now if self._last_look is None else self._last_look)
         self._last_look = now
-        if keeper is not None and keeper == self._keeper:
+        if keeper is not None and keeper == self._keeper and not self._moved(sights, keeper):
             self.forgive(gap, lock_too=False)
             return self._keepers(sights, now)
         self._keeper, self._kept_since = keeper, now
@@ -94,6 +95,10 @@ class HangWatch:
     def limit_of(self, sight: Sight) -> float:
         """The seconds this worker may take without a sign of life, as things stand."""
         return self._pace.limit(sight.stage, asked=sight.limit, at_an_end=sight.at_an_end)
+
+    def _moved(self, sights: Sequence[Sight], pid: int) -> bool:
+        """Whether a process showed life since the last look, and so had let the lock go."""
+        return any(s.pid == pid and self._rows.get(s.worker) != s.row for s in sights)
 
     def _keepers(self, sights: Sequence[Sight], now: float) -> list[Overdue]:
         kept = now - self._kept_since

@@ -119,6 +119,13 @@ def test_a_lock_that_goes_from_hand_to_hand_is_no_hang() -> None:
     assert not any(hang.look(both, 1 + now % 2, float(now)) for now in range(60))
 
 
+def test_a_busy_worker_that_happens_to_have_the_lock_at_every_look_is_no_hang() -> None:
+    hang = HangWatch()
+    for now in range(60):
+        busy = replace(HOLDER, row=replace(ROW, frames=now))
+        assert hang.look([busy], HOLDER.pid, float(now)) == []
+
+
 def test_a_lock_kept_while_everybody_was_stopped_is_forgiven() -> None:
     hang = HangWatch()
     hang.look([HOLDER], 77, 0.0)
