@@ -6,6 +6,7 @@
     bar.py         a progress bar for a terminal     lines.py  JSON lines for programs
     text.py        sentences and tables on standard error
     runs.py        one run, from arguments to exit status
+    course.py      its jobs through a session, shown and reported
     door.py        every error -> a sentence, a line of JSON, an exit status
 
 Logs and sentences go to standard error; standard output is for JSON, paths and media.
