@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -15,7 +16,9 @@ from mpflow.tokens import Token
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
     from mpflow.media.encoder import Settings
-    from mpflow.media.writer import MediaWriter, Plan
+    from mpflow.media.onechunk import ChunkWriter
+    from mpflow.media.request import Request
+    from mpflow.media.writer import MediaWriter
 
 
 class EncodeOptions(Options, frozen=True):
@@ -45,7 +48,7 @@ class Encode(Sink[EncodeOptions]):
     Options: ClassVar[type[Options]] = EncodeOptions
     private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
     restartable: ClassVar[bool] = True
-    _writer: MediaWriter | None = None
+    _writer: MediaWriter | ChunkWriter | None = None
 
     @property
     def holds(self) -> int:
@@ -64,19 +67,20 @@ class Encode(Sink[EncodeOptions]):
 
         Raises before anything is left behind; Refused where that was made of something else.
         """
+        from mpflow.media.onechunk import ChunkWriter
         from mpflow.media.writer import MediaWriter
 
         self.close()
-        writer = MediaWriter(
-            job,
-            self._plan(job.spec),
-            self.context.warn,
-            self.context.building,
-            self.before_keeping,
-        )
+        context = self.context
+        request = self._request(job.spec, go_on=job.spec.resume or job.spec.chunk)
+        writer: MediaWriter | ChunkWriter
+        if job.spec.chunk:
+            writer = ChunkWriter(job, request, context.warn, self.before_keeping)
+        else:
+            writer = MediaWriter(job, request, context.warn, context.building, self.before_keeping)
         writer.open()
         self._writer = writer
-        self.context.report("encoder", self.options.codec)
+        context.report("encoder", self.options.codec)
 
     def write(self, token: Token, frame: Frame) -> None:
         """Encode the next frame."""
@@ -86,19 +90,44 @@ class Encode(Sink[EncodeOptions]):
         """Close the output; ``complete`` gives it its final name."""
         return self._opened().finish(complete=complete)
 
+    def claim(self, job: Job) -> None:
+        """Note in the parts of a job what its chunks are made of, or compare.
+
+        For chunks made one by one; raises Refused that names what differs.
+        """
+        from mpflow.media.onechunk import claim_chunks
+
+        claim_chunks(job, self._request(job.spec, go_on=True), self.context.warn)
+
+    def join(self, job: Job, ranges: Sequence[tuple[int, int]] | None = None) -> SinkSummary:
+        """Make a job's output of chunks made one by one: those of ``ranges``, or all there are.
+
+        Raises Refused that names what is missing or was made of something else.
+        """
+        from mpflow.media.joining import join_chunks
+
+        request = self._request(job.spec, go_on=True)
+        return join_chunks(job, request, ranges, self.context.warn)
+
     def close(self) -> None:
         """Close whatever is still open, keeping what can be played."""
         if self._writer is not None:
             self._writer.close()
             self._writer = None
 
-    def _plan(self, job: JobSpec) -> Plan:
-        from mpflow.media.opening import Keep
-        from mpflow.media.writer import Plan
+    def _request(self, job: JobSpec, *, go_on: bool) -> Request:
+        """How the job is written; to go on, with the threads that its parts were made with."""
+        from mpflow.media.checkpoint import kept_threads
+        from mpflow.media.parts import parts_folder
+        from mpflow.media.request import Keep, Request
 
-        options = self.options
+        options, settings = self.options, self._settings
+        if go_on and not options.threads and not self.holds:
+            settings = replace(
+                settings, threads=kept_threads(parts_folder(job)) or settings.threads
+            )
         keep = Keep(options.keep_streams, options.keep_metadata)
-        return Plan(self._settings, keep, options.chunk_seconds)
+        return Request(settings, keep, options.chunk_seconds)
 
     @property
     def _settings(self) -> Settings:
@@ -113,7 +142,7 @@ class Encode(Sink[EncodeOptions]):
             threads=options.threads or threads_for(options.codec, self.context.threads),
         )
 
-    def _opened(self) -> MediaWriter:
+    def _opened(self) -> MediaWriter | ChunkWriter:
         if self._writer is None:
             raise InternalError("encode was used before begin")
         return self._writer

@@ -37,24 +37,16 @@ class TooDeep(Exception):
 
 
 class Assembly:
-    """One output made of chunks. With ``from_zero`` its time starts at the first picture."""
+    """One output made of chunks, whose pictures are reordered by ``depth`` places at least."""
 
     def __init__(
-        self,
-        file: OutputFile,
-        opened: Opened,
-        say: Callable[[str], None],
-        *,
-        from_zero: bool = False,
-        depth: int = 0,
+        self, file: OutputFile, opened: Opened, say: Callable[[str], None], *, depth: int = 0
     ) -> None:
         self.pictures = 0
         """Pictures in the output so far."""
         self._file = file
         self._open = opened
         self._say = say
-        self._from_zero = from_zero
-        self._origin = 0
         self._header = header_digest(opened.header)
         self._depth = max(depth, opened.stream.codec_context.reorder_depth)
         self._times: DecodingTimes | None = None
@@ -110,7 +102,6 @@ class Assembly:
         if self._times is None:
             depth = max(self._depth, chunk.depth)
             self._times = DecodingTimes(depth, self._open.recipe.step)
-            self._origin = min(chunk.pts) if self._from_zero else 0
         if not self._times.fits(chunk.pts):
             raise TooDeep(max(chunk.depth, self._times.depth + 1))
         return self._times
@@ -118,8 +109,8 @@ class Assembly:
     def _mux(self, packet: Packet[VideoStream]) -> None:
         base = self._open.recipe.shape.time_base
         until = (packet.dts or 0) * base
-        packet.pts = (packet.pts or 0) - self._origin
-        packet.dts = (packet.dts or 0) - self._origin
+        packet.pts = (packet.pts or 0) - self._open.origin
+        packet.dts = (packet.dts or 0) - self._open.origin
         packet.time_base = base
         packet.stream = self._open.stream
         if not self.pictures:

@@ -56,13 +56,13 @@ def identity(path: str, media: MediaInfo) -> Key:
     return {"input.size": size, _CONTENT: digest.hexdigest()}
 
 
-def make_key(job: JobSpec, media: MediaInfo, grid: int, encoder: Mapping[str, Any]) -> Key:
-    """The key of a job; that of single chunks (``job.chunk``) is the same for every range."""
-    whole = {} if job.chunk else {"start": job.start, "stop": job.stop}
+def make_key(job: JobSpec, media: MediaInfo, encoder: Mapping[str, Any], grid: int = 0) -> Key:
+    """The key of a job; without a ``grid`` that of all chunks for a farm, whatever their frames."""
+    whole = {"start": job.start, "stop": job.stop} if grid else {}
     key = {
         **identity(job.input, media),
         **whole,
-        "grid": 0 if job.chunk else grid,
+        "grid": grid,
         **dict(_flat(job.settings)),
         **dict(_flat(encoder, "encoder.")),
         **_versions(),

@@ -17,16 +17,10 @@ from mpflow.media.copy import StreamCopy
 from mpflow.media.encoder import Settings
 from mpflow.media.muxer import FRAGMENTED, Fragments, open_muxer, set_muxer_options
 from mpflow.media.output import OutputFile, explain_write
+from mpflow.media.ranges import Span
 from mpflow.media.recipe import Recipe, find_recipe
+from mpflow.media.request import Keep
 from mpflow.spec import MediaInfo
-
-
-@dataclass(frozen=True, slots=True)
-class Keep:
-    """Whether pictures that were not worked on, and tags about people and places, are kept."""
-
-    streams: bool = True
-    metadata: bool = True
 
 
 @dataclass(slots=True)
@@ -34,13 +28,14 @@ class Opened:
     """An output that is set up: its muxer, its picture's stream, and what is copied beside it.
 
     The stream has an encoder only so that the file's header is the one that the chunks go with;
-    no picture goes through it.
+    no picture goes through it. ``origin`` is the picture's time stamp that becomes 0.
     """
 
     container: OutputContainer
     stream: VideoStream
     copy: StreamCopy
     recipe: Recipe
+    origin: int = 0
 
     @property
     def header(self) -> bytes:
@@ -73,8 +68,11 @@ class Opening:
         recipe.add_picture(container)
         return recipe
 
-    def open(self, file: OutputFile, source: str) -> Opened:
-        """Set everything up but write nothing; ``source`` is the input that is copied from."""
+    def open(self, file: OutputFile, source: str, span: Span | None = None) -> Opened:
+        """Set everything up but write nothing.
+
+        ``source`` is the input that is copied from: all of it, or a ``span`` moved to time 0.
+        """
         container = open_muxer(file)
         copy = StreamCopy(
             source,
@@ -82,6 +80,7 @@ class Opening:
             keep_streams=self._keep.streams,
             keep_metadata=self._keep.metadata,
             warn=self._say,
+            span=span,
         )
         try:
             recipe = find_recipe(source, self._media, self._settings, container, self._say)
@@ -101,7 +100,8 @@ class Opening:
             if isinstance(error, OSError | av.FFmpegError):
                 raise explain_write(file, error) from error
             raise
-        return Opened(container, stream, copy, recipe)
+        origin = round(span[0] / recipe.shape.time_base) if span else 0
+        return Opened(container, stream, copy, recipe, origin)
 
 
 def _fragments(container: OutputContainer, copy: StreamCopy) -> Fragments:

@@ -27,7 +27,7 @@ from mpflow.media.chunks import (
     temporary,
 )
 from mpflow.media.output import OutputFile, output_error, sync
-from mpflow.spec import BEGINNING, Place
+from mpflow.spec import BEGINNING, JobSpec, Place, parts_name
 
 
 class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,7 +70,7 @@ class Parts:
 
         Raises Refused where that was made of something else, and leaves all as it was.
         """
-        self.key = checkpoint.digest(key)
+        self.know(key)
         kept = durable(self.folder) if resume else []
         if kept:
             checkpoint.claim(self.folder, key)
@@ -84,9 +84,13 @@ class Parts:
             checkpoint.claim(self.folder, key)
         self.chunks = kept
 
+    def know(self, key: checkpoint.Key) -> None:
+        """Take what the chunks have to be made with."""
+        self.key = checkpoint.digest(key)
+
     def share(self, key: checkpoint.Key, start: int, stop: int) -> None:
         """Claim the folder together with others that make chunks of their own in it."""
-        self.key = checkpoint.digest(key)
+        self.know(key)
         checkpoint.claim(self.folder, key)
         self.chunks = [
             chunk
@@ -140,6 +144,11 @@ class Parts:
         """Remove all that is left."""
         with suppress(OSError):
             remove_parts(self.folder)
+
+
+def parts_folder(job: JobSpec) -> Path:
+    """Where a job's chunks are."""
+    return Path(job.parts) if job.parts else parts_name(Path(job.output))
 
 
 def finished(folder: Path, file: OutputFile) -> Mark | None:

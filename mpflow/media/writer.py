@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import av
 
@@ -23,23 +21,15 @@ from mpflow.media.chunkfile import chunk_kind
 from mpflow.media.chunking import Chunking, Grid
 from mpflow.media.chunks import Chunk, grid
 from mpflow.media.coder import Coder
-from mpflow.media.encoder import Settings, find_encoder, held_pictures
-from mpflow.media.opening import Keep, Opening
+from mpflow.media.encoder import find_encoder, held_pictures
+from mpflow.media.opening import Opening
 from mpflow.media.output import OutputFile, explain_write
-from mpflow.media.parts import Parts, finished
+from mpflow.media.parts import Parts, finished, parts_folder
 from mpflow.media.recipe import Recipe
+from mpflow.media.request import Request, wanted_span
 from mpflow.media.salvage import playable, require_pictures
-from mpflow.spec import Job, JobSpec, Place, SinkSummary, parts_name
+from mpflow.spec import Job, Place, SinkSummary
 from mpflow.tokens import Token
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """How a job is written: the encoder's settings, what is kept, and seconds in a chunk."""
-
-    settings: Settings
-    keep: Keep = field(default_factory=Keep)
-    chunk_seconds: float = 2.0
 
 
 class MediaWriter:
@@ -52,7 +42,7 @@ class MediaWriter:
     def __init__(
         self,
         job: Job,
-        plan: Plan,
+        request: Request,
         warn: Callable[[str], None] = lambda text: None,
         building: Callable[[], AbstractContextManager[None]] = nullcontext,
         before_keeping: Callable[[int], None] | None = None,
@@ -60,7 +50,7 @@ class MediaWriter:
         self.warnings: list[str] = []
         self._job = job.spec
         self._media = job.media
-        self._plan = plan
+        self._request = request
         self._warn = warn
         self._building = building
         self._file = OutputFile(job.spec)
@@ -86,7 +76,7 @@ class MediaWriter:
             return
         if not (self._job.resume or self._job.overwrite):
             self._parts.refuse_earlier(self._file.final)
-        find_encoder(self._plan.settings.codec)
+        find_encoder(self._request.settings.codec)
         self._file.prepare()
         try:
             with self._building():
@@ -131,21 +121,19 @@ class MediaWriter:
     def _begin(self) -> None:
         """Open the assembly, claim the parts, and take up what is in them."""
         recipe = self._assemble(claim=True)
-        size = grid(self._plan.chunk_seconds, recipe.rate)
+        size = grid(self._request.chunk_seconds, recipe.rate)
         kind = chunk_kind(recipe, self._file.final.suffix.lstrip("."))
-        aside = held_pictures(self._plan.settings) == 0
+        aside = held_pictures(self._request.settings) == 0
         self._chunking = Chunking(
             self._parts, Coder(recipe, kind, self._parts, aside=aside), Grid(size)
         )
 
     def _assemble(self, *, claim: bool, depth: int = 0) -> Recipe:
         """Begin the partial file with all chunks there are; claims the parts first."""
-        opened = Opening(self._media, self._plan.settings, self._plan.keep, self._say).open(
-            self._file, self._job.input
-        )
-        assembly = Assembly(
-            self._file, opened, self._say, from_zero=self._job.start > 0, depth=depth
-        )
+        opening = Opening(self._media, self._request.settings, self._request.keep, self._say)
+        span = wanted_span(self._job, self._media)
+        opened = opening.open(self._file, self._job.input, span)
+        assembly = Assembly(self._file, opened, self._say, depth=depth)
         try:
             if claim:
                 self._claim(opened.recipe)
@@ -162,8 +150,8 @@ class MediaWriter:
         return opened.recipe
 
     def _claim(self, recipe: Recipe) -> None:
-        size = grid(self._plan.chunk_seconds, recipe.rate)
-        key = make_key(self._job, self._media, size, recipe.facts())
+        size = grid(self._request.chunk_seconds, recipe.rate)
+        key = make_key(self._job, self._media, recipe.facts(), size)
         self._parts.claim(key, resume=self._job.resume, overwrite=self._job.overwrite)
 
     def _append(self, chunks: Sequence[Chunk]) -> None:
@@ -270,8 +258,3 @@ class MediaWriter:
         if text not in self.warnings:
             self.warnings.append(text)
             self._warn(text)
-
-
-def parts_folder(job: JobSpec) -> Path:
-    """Where a job's chunks are."""
-    return Path(job.parts) if job.parts else parts_name(Path(job.output))
