@@ -75,9 +75,9 @@ class Encode(Sink[EncodeOptions]):
         request = self._request(job.spec, go_on=job.spec.resume or job.spec.chunk)
         writer: MediaWriter | ChunkWriter
         if job.spec.chunk:
-            writer = ChunkWriter(job, request, context.warn, self.before_keeping)
+            writer = ChunkWriter(job, request, context.warn, self._before_keeping)
         else:
-            writer = MediaWriter(job, request, context.warn, context.building, self.before_keeping)
+            writer = MediaWriter(job, request, context.warn, context.building, self._before_keeping)
         writer.open()
         self._writer = writer
         context.report("encoder", self.options.codec)
@@ -114,6 +114,11 @@ class Encode(Sink[EncodeOptions]):
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+
+    def _before_keeping(self, stop: int) -> None:
+        """The pipeline may say only after ``begin`` who wants to know."""
+        if self.before_keeping is not None:
+            self.before_keeping(stop)
 
     def _request(self, job: JobSpec, *, go_on: bool) -> Request:
         """How the job is written; to go on, with the threads that its parts were made with."""
