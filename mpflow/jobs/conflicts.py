@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import MpflowError, OutputError
+from mpflow.media.chunks import is_done
 from mpflow.spec import JobSpec, Overwrite
 from mpflow.urls import is_url
 
@@ -95,7 +96,8 @@ def settle_existing(
 
 def _finished(planned: Planned) -> Planned:
     job = planned.job
-    if job.resume and exists(job.output) and not Path(job.parts).exists():
+    parts = Path(job.parts)
+    if job.resume and exists(job.output) and (is_done(parts) or not parts.exists()):
         return replace(planned, skipped="its output is finished")
     return planned
 

@@ -1,7 +1,8 @@
 """What stays of an output that was not finished, and saying so.
 
 A partial file that plays is kept and named, one that does not is removed: whatever ended the run
-(an error, a signal, a dead stage, a dead supervisor), nothing is left that is of no use.
+(an error, a signal, a dead stage, a dead supervisor), nothing is left that is of no use. Of the
+folder of parts stays what ``--resume`` can go on with.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from mpflow.accounts import LedgerSummary
-from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError
+from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError, Refused
+from mpflow.media.chunks import durable, is_done, remove_parts
 from mpflow.report import Report
 from mpflow.session import JobResult
 from mpflow.spec import JobSpec
@@ -33,27 +35,57 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     which. ``strict`` makes it an error (Degraded) of a job that is done when frames were damaged,
     missing, or not delivered as asked.
     """
-    if result.error is None and strict and _is_degraded(result.report):
-        return JobResult(result.report, _degraded(result.report))
-    if result.error is None or not job.partial or job.output == STDOUT:
+    if result.error is None:
+        _clear_up(job)
+        degraded = strict and _is_degraded(result.report)
+        return JobResult(result.report, _degraded(result.report)) if degraded else result
+    if not job.partial or job.output == STDOUT:
         return result
     partial = Path(job.partial)
     if _belongs_to_another_run(partial, result.error):
         return result
     frames = _frames_in(partial)
-    if frames:
-        plays = " and is playable" if partial.suffix != LINES else ""
-        kept = f"{str(partial)!r} has the first {frames} frames{plays}"
-    else:
+    if not frames:
         with suppress(OSError):
             partial.unlink()
-        kept = "nothing was kept of the output"
+    going_on = frames if partial.suffix == LINES else _frames_to_go_on_with(job, result.error)
     report = msgspec.structs.replace(
         result.report,
         partial=job.partial if frames else "",
         playable=bool(frames) and partial.suffix != LINES,
     )
-    return JobResult(report, _completed(result.error, kept, named=bool(frames)))
+    kept = _kept(partial, frames, going_on)
+    return JobResult(report, _completed(result.error, kept, named=bool(frames or going_on)))
+
+
+def _clear_up(job: JobSpec) -> None:
+    """Remove what the sink left so that it could tell, after a death, that it had finished."""
+    if job.parts and not job.chunk and is_done(Path(job.parts)):
+        with suppress(OSError):
+            remove_parts(Path(job.parts))
+
+
+def _frames_to_go_on_with(job: JobSpec, error: MpflowError) -> int:
+    """Frames that another run can go on with; parts without any are removed, if they are ours."""
+    parts = Path(job.parts) if job.parts else None
+    if parts is None:
+        return 0
+    chunks = durable(parts)
+    if not chunks and not isinstance(error, Refused):
+        with suppress(OSError):
+            remove_parts(parts)
+    return chunks[-1].stop if chunks else 0
+
+
+def _kept(partial: Path, frames: int, going_on: int) -> str:
+    """What was kept of an output, in words."""
+    said = []
+    if frames:
+        plays = " and is playable" if partial.suffix != LINES else ""
+        said.append(f"{str(partial)!r} has the first {frames} frames{plays}")
+    if going_on:
+        said.append(f"--resume goes on after frame {going_on}")
+    return "; ".join(said) or "nothing was kept of the output"
 
 
 def _is_degraded(report: Report) -> bool:

@@ -2,11 +2,8 @@
 writing the output with every other stream copied beside them.
 
     probe -> MediaInfo          reader -> av.VideoFrame ... -> ring
-    ring -> writer (encoder) -> muxer <- copy (packets of the other streams)
+    ring -> writer: coder (an encoder for each chunk) -> parts -> assembly -> NAME.EXT
+                                            copy (packets of the other streams) ---^
+
+Nothing is imported here: what only counts chunks needs no FFmpeg.
 """
-
-from mpflow.media.probe import probe
-from mpflow.media.reader import VideoReader
-from mpflow.media.salvage import playable
-
-__all__ = ["probe", "VideoReader", "playable"]

@@ -13,7 +13,7 @@ import pytest
 from commands import LIMIT_S, Command, command_line
 from runs import nothing_left
 
-from mpflow.media import playable
+from mpflow.media.salvage import playable
 
 PASS = ("--preset", "passthrough")
 

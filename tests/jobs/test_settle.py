@@ -55,7 +55,9 @@ def test_lines_that_were_not_finished_are_counted_and_not_called_playable(tmp_pa
     partial.write_text('{"frame": 0}\n{"frame": 1}\n{"fra')
     result = stopped(partial)
     assert result.error is not None
-    assert result.error.cure == f"{str(partial)!r} has the first 2 frames"
+    assert result.error.cure == (
+        f"{str(partial)!r} has the first 2 frames; --resume goes on after frame 2"
+    )
     assert (result.report.partial, result.report.playable) == (str(partial), False)
 
 
