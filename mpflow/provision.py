@@ -14,7 +14,7 @@ from mpflow.errors import ResourceError
 from mpflow.graph import MIB, Demand, comfortable_slots, cut_batches, minimum_slots, ring_slots
 from mpflow.machine import memory_available, shared_memory_free
 from mpflow.picture import PictureLayout
-from mpflow.shm import BadGeometry, Geometry, NoSpace, Segment
+from mpflow.shm import BadGeometry, Geometry, NoSpace, Segment, sweep
 from mpflow.spec import PipelineSpec, VideoInfo
 
 PAGE = 4096
@@ -56,6 +56,8 @@ def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -
 
     Raises ResourceError with the figures when not even the smallest ring fits.
     """
+    # a run that was killed in the moment its memory had a name left it behind
+    sweep()
     attempts = ATTEMPTS
     while True:
         geometry = _geometry(spec, video, demands, Budget.now(spec))

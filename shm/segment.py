@@ -158,12 +158,12 @@ def _create_unlinked(size: int) -> int:
     _check_room(size)
     named, fd = _create_named(size)
     try:
+        # before the memory is taken, which lasts: who is killed over that leaves no name
+        _unname(named)
         _allocate(fd, size)
     except BaseException:
         os.close(fd)
         raise
-    finally:
-        _unname(named)
     # from here on the lock on this inode is the ring's
     fcntl.flock(fd, fcntl.LOCK_UN)
     return fd

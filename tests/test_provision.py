@@ -42,6 +42,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Geometry]]:
             lambda: (free.pop(0) if len(free) > 1 else free[0]) * MIB,
         )
         monkeypatch.setattr(provision, "memory_available", lambda: memory * MIB)
+        monkeypatch.setattr(provision, "sweep", lambda: None)
         monkeypatch.setattr(Segment, "create", create)
         return asked
 

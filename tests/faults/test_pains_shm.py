@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import uuid
+import textwrap
 from collections.abc import Sequence
-from multiprocessing import shared_memory
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from runs import GONE_S, SHM, family, job_in, nothing_left, pipeline_of, run_once
-from small_shm import SUPPORT, in_shm_of, python, run
+from runs import job_in, nothing_left, pipeline_of, run_once
+from small_shm import in_shm_of, python, run
 
 from mpflow.errors import ContractError
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(SUPPORT)}
-
 
 # Python 3.11: resource-tracker warnings, and a second attacher's exit deletes the segment
 
@@ -89,52 +79,52 @@ A_RUN_TO_KILL = """
         session.run(job_in(folder))
 """
 
+TWENTY_KILLS = """
+    import os, signal, subprocess, sys
+    from multiprocessing import shared_memory
+    from pathlib import Path
+    import psutil
+    from runs import GONE_S, SHM, family, job_in, pipeline_of, run_once
 
-def start_and_kill(folder: Path, lines: int) -> list[psutil.Process]:
-    """Start a run, SIGKILL its whole group after so many lines of it; all its processes."""
-    command = [str(word) for word in python(A_RUN_TO_KILL, folder)]
-    started = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=environment()
-    )
-    assert started.stdout is not None
-    for _ in range(lines):
-        assert started.stdout.readline()
-    processes = family(started.pid)
-    os.killpg(started.pid, signal.SIGKILL)
-    started.wait()
-    started.stdout.close()
-    return processes
+    def used():
+        status = os.statvfs(SHM)
+        return (status.f_blocks - status.f_bfree) * status.f_frsize
 
+    def start_and_kill(lines):
+        command = [sys.executable, "-c", sys.argv[2], str(folder)]
+        run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        for _ in range(lines):
+            assert run.stdout.readline()
+        processes = family(run.pid)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        run.stdout.close()
+        return processes
 
-def shm_used() -> int:
-    status = os.statvfs(SHM)
-    return (status.f_blocks - status.f_bfree) * status.f_frsize
+    folder = Path(sys.argv[1])
+    other = shared_memory.SharedMemory("other", create=True, size=1 << 16)
+    other.buf[:5] = b"whole"
+    Path(SHM, "mpflow-of-a-dead-one").write_bytes(bytes(1 << 20))
+    dying = []
+    for number in range(20):
+        dying += start_and_kill(1 + number % 4)
+    assert not psutil.wait_procs(dying, timeout=GONE_S)[1]
+    result = run_once(pipeline_of(folder, "Numbers", "Tint", "Tally"), job_in(folder, "b.jsonl"))
+    assert result.error is None, result.error
+    assert [path.name for path in SHM.iterdir()] == ["other"]
+    assert used() <= 1 << 16, used()
+    assert bytes(other.buf[:5]) == b"whole"
+    other.close()
+    other.unlink()
+"""
 
 
 @pytest.mark.slow
 def test_twenty_groups_killed_with_sigkill_leave_no_segment_and_the_next_run_starts(
     tmp_path: Path,
 ) -> None:
-    name = f"other-{uuid.uuid4().hex[:8]}"
-    foreign_segment = shared_memory.SharedMemory(name, create=True, size=1 << 16)
-    try:
-        foreign_segment.buf[:5] = b"whole"
-        others, before = {path.name for path in SHM.iterdir()}, shm_used()
-        dying: list[psutil.Process] = []
-        for number in range(20):
-            dying += start_and_kill(tmp_path, lines=1 + number % 4)
-        _, alive = psutil.wait_procs(dying, timeout=GONE_S)
-        assert not alive
-        assert {path.name for path in SHM.iterdir()} == others
-        assert shm_used() <= before + (1 << 20)
-        assert bytes(foreign_segment.buf[:5]) == b"whole"
-    finally:
-        foreign_segment.close()
-        foreign_segment.unlink()
-    result = run_once(
-        pipeline_of(tmp_path, "Numbers", "Tint", "Tally"), job_in(tmp_path, "b.jsonl")
-    )
-    assert result.error is None
+    ran = in_shm_of(512, python(TWENTY_KILLS, tmp_path, textwrap.dedent(A_RUN_TO_KILL)))
+    assert ran.returncode == 0, ran.stderr
 
 
 # a bus error where /dev/shm is small: ftruncate succeeds, touching the memory kills

@@ -168,10 +168,10 @@ def test_a_maker_killed_before_its_unlink_is_swept_and_a_living_one_is_not() -> 
     script = """
         import signal
         from mpflow.shm import Geometry, Segment, segment
-        def stop(fd, size):
+        def stop(named):
             print(sorted(p.name for p in segment.DIRECTORY.glob("mpflow-*"))[0], flush=True)
             signal.pause()
-        segment._allocate = stop
+        segment._unname = stop
         Segment.create(Geometry(slots=2, slot_bytes=1))
     """
     process = subprocess.Popen(
