@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from click.testing import Result
-from commands import Command
+from commands import LIMIT_S, Command, command_line
+from runs import GONE_S, family
 
 from mpflow import __version__
 from mpflow.config import resolve
@@ -233,3 +236,35 @@ def test_resume_skips_what_is_finished_and_goes_on_with_the_rest(
     assert (answer.exit_code, "exists already" in answer.stderr) == (2, True)
     (again,) = planned(invoke, "d/a.mp4", "-o", "out/a.mp4", "--resume", "-y")
     assert (again["resume"], again["overwrite"]) == (True, True)
+
+
+def test_a_run_that_was_killed_and_gone_on_with_has_whole_books(
+    mpflow: Command, here: Path, long_clip: Path
+) -> None:
+    files = ("--tokens", "tokens.jsonl", "--trace", "trace.json", "--report", "run.json")
+    words = ("run", str(long_clip), "-o", "out.mp4", *PASS, *files)
+    run = subprocess.Popen(command_line(*words, "--json"), stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    for line in run.stdout:
+        if json.loads(line).get("frame", 0) > 200:
+            break
+    killed = family(run.pid)
+    for process in killed:
+        process.kill()
+    run.communicate(timeout=LIMIT_S)
+    psutil.wait_procs(killed, timeout=GONE_S)
+    assert not Path("run.json").exists(), "a report is written when the run is over"
+    kept = [
+        json.loads(line) for line in Path("out.mp4.parts/ledger.jsonl").read_text().splitlines()
+    ]
+    assert [row["start"] for row in kept] == [0, *(row["stop"] for row in kept[:-1])]
+    ran = mpflow(*words, "--resume")
+    assert ran.code == 0, ran.err
+    (job,) = json.loads(Path("run.json").read_text())["jobs"]
+    assert job["resumed"]
+    told = job["report"]
+    assert (told["ledger"]["frames"], told["ledger"]["delivered"]) == (1500, 1500)
+    assert told["latency"]["count"] <= 1500 - kept[-1]["start"]
+    frames = [json.loads(line)["frame"] for line in Path("tokens.jsonl").read_text().splitlines()]
+    assert frames == list(range(1500))
+    assert json.loads(Path("trace.json").read_text())
