@@ -214,7 +214,8 @@ def _plan(spec: RunSpec) -> JobSpec:
         raise OutputError(f"{output!r} exists already", cure="overwrite=True replaces it")
     if not 0 <= spec.start < (spec.start + 1 if spec.stop is None else spec.stop):
         raise ConfigError(
-            f"frames {spec.start} up to {spec.stop} are none", cure="stop= is after the last frame"
+            f"start={spec.start}, stop={spec.stop} is no range of frames",
+            cure="frames are counted from 0, and stop is after the last one",
         )
     (job,) = jobs_of(
         Request(
