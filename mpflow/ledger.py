@@ -123,6 +123,8 @@ class Book:
         if self._tokens is not None:
             self._tokens.write(entry.line for entry in entries)
             self._tokens.keep()
+        if self._trace is not None:
+            self._trace.flush()
         if self._ledger is not None:
             self._ledger.write([msgspec.json.encode(stretch) + b"\n"])
             self._ledger.keep()

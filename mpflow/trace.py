@@ -32,6 +32,7 @@ order than the last stage sees them, but never further apart than the ring is lo
 _SHORT_NS = 20_000
 """A wait that is shorter is no news and would only fill the file."""
 
+_LINES = 2000
 _BUFFER = 1 << 18
 _END = b"\n]\n"
 _BEGUN = re.compile(rb'"begun_ns":(-?\d+)')
@@ -85,8 +86,8 @@ class Trace:
             else:
                 self._slice(lane, heapq.heappushpop(lane.waiting, entry))
             before = stamp.ended
-        if len(self._lines) > 2000:
-            self.flush()
+        if len(self._lines) > _LINES:
+            self._hand_over()
 
     def mark(self, mark: Mark) -> None:
         """An instant event across all lanes."""
@@ -97,7 +98,26 @@ class Trace:
         )
 
     def flush(self) -> None:
-        """Hand what there is to the file."""
+        """Everything so far is in the file, should this process be killed."""
+        for lane in self._lanes.values():
+            while lane.waiting:
+                self._slice(lane, heapq.heappop(lane.waiting))
+        self._hand_over()
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise file_error(self._path, error) from error
+
+    def close(self) -> None:
+        """Write what is left and end the array."""
+        self.flush()
+        try:
+            self._file.write(_END)
+            self._file.close()
+        except OSError as error:
+            raise file_error(self._path, error) from error
+
+    def _hand_over(self) -> None:
         if not self._lines:
             return
         text = ",\n".join(self._lines)
@@ -107,18 +127,6 @@ class Trace:
         except OSError as error:
             raise file_error(self._path, error) from error
         self._first = False
-
-    def close(self) -> None:
-        """Write what is left and end the array."""
-        for lane in self._lanes.values():
-            while lane.waiting:
-                self._slice(lane, heapq.heappop(lane.waiting))
-        self.flush()
-        try:
-            self._file.write(_END)
-            self._file.close()
-        except OSError as error:
-            raise file_error(self._path, error) from error
 
     def _add_lane(self, stamp: Stamp) -> _Lane:
         place = self._order.setdefault(stamp.stage, len(self._order))

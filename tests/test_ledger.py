@@ -212,6 +212,22 @@ def test_a_tokens_line_holds_the_whole_card(tmp_path: Path) -> None:
     }
 
 
+def test_what_is_kept_is_in_the_timeline_though_its_writer_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    dead = Book(trace=path, begun=0)
+    note(dead, *(token(seq) for seq in range(9)))
+    dead.keep(9)
+    cut = path.read_text()
+    dead.abandon()
+    path.write_text(cut)
+    again = Book(trace=path, begun=0, start=Place(9))
+    note(again, *(token(seq) for seq in range(9, 12)))
+    closed(again)
+    slices = [event for event in json.loads(path.read_text()) if event.get("cat") == "stage"]
+    worked = sorted(event["args"]["frame"] for event in slices)
+    assert worked == sorted(3 * list(range(12)))
+
+
 def test_a_tokens_file_of_another_run_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "tokens.jsonl"
     for _ in range(2):
