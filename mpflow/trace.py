@@ -196,12 +196,20 @@ def _reopen(path: Path) -> tuple[BinaryIO, bool]:
     file = path.open("r+b", buffering=_BUFFER)
     size = file.seek(0, os.SEEK_END)
     start = file.seek(max(size - _HEAD_BYTES * 8, 0))
-    tail = file.read()
-    closed = tail.endswith(_END)
-    end = start + (len(tail) - len(_END) if closed else tail.rindex(b"\n") + 1)
-    file.seek(end)
+    tail = file.read().removesuffix(_END)
+    lines = tail.rindex(b"\n") + 1
+    whole = _is_event(tail[lines:])
+    file.seek(start + (len(tail) if whole else lines))
     file.truncate()
-    return file, not closed
+    return file, not whole
+
+
+def _is_event(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _begun_of(path: Path) -> int | None:
