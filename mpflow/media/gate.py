@@ -60,6 +60,6 @@ def gate_at(place: Place, index: Index, wanted: Frames) -> Gate:
     if low is None:
         number = start if counted else first
         low = index.stamps[number] if number < index.frames else index.stamps[-1] + 1
-    nothing = index.at_or_after(low) is None or (high is not None and low >= high)
+    nothing = low > index.stamps[-1] or (high is not None and low >= high)
     skip = place.frame if counted else 0
     return Gate(place.frame, low, high, skip, left=0 if nothing else None)

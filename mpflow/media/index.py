@@ -14,7 +14,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import cast
 
 from av import Packet
@@ -66,15 +66,9 @@ class Index:
         """Whether time stamps find frames: each there, unique and in order, without a jump."""
         return not self.why
 
-    def has(self, stamp: int) -> bool:
-        """Whether a picture is shown at exactly this time stamp."""
-        at = bisect_left(self.stamps, stamp)
-        return at < len(self.stamps) and self.stamps[at] == stamp
-
-    def at_or_after(self, stamp: int) -> int | None:
-        """The time stamp of the first picture that is not earlier; None behind the last one."""
-        at = bisect_left(self.stamps, stamp)
-        return self.stamps[at] if at < len(self.stamps) else None
+    def stamps_from(self, stamp: int) -> Iterator[int]:
+        """Time stamps of the pictures that are not shown earlier."""
+        return islice(self.stamps, bisect_left(self.stamps, stamp), None)
 
     def keys_until(self, stamp: int) -> Iterator[int]:
         """Rows of key frames to seek to for a time stamp, the nearest first.

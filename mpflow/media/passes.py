@@ -81,21 +81,24 @@ class Pass:
     def from_key(self, index: Index, row: int, low: int) -> Iterator[VideoFrame]:
         """Pictures from time stamp ``low`` on, decoded from the key frame in ``row``.
 
-        Raises Astray as soon as one is not where the index has it.
+        Raises Astray as soon as one is not the one that the index has there: damage that a decoder
+        meets with other pictures in mind may cost it other frames.
         """
+        expected = index.stamps_from(low)
         last: int | None = None
         for picture in self._pictures(self._sought(index, row)):
-            self._stamps.next(picture.pts, picture.duration)  # keeps the usual duration
-            if picture.pts is None or picture.pts < low:
-                continue
-            expected = picture.pts == index.at_or_after(low) if last is None else picture.pts > last
-            if not (expected and index.has(picture.pts)):
+            if picture.pts is None or (last is not None and picture.pts <= last):
                 raise Astray
             last = picture.pts
+            self._stamps.next(picture.pts, picture.duration)  # keeps the usual duration
+            if picture.pts < low:
+                continue
+            if picture.pts != next(expected, None):
+                raise Astray
             if picture.duration <= 0:
                 picture.duration = self._stamps.step
             yield picture
-        if last is None:
+        if next(expected, None) is not None:
             raise Astray
 
     def _pictures(self, packets: Iterable[Packet[VideoStream]]) -> Iterator[VideoFrame]:

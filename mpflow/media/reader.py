@@ -162,7 +162,7 @@ class VideoReader:
             rows = list(islice(self._index.keys_until(gate.low), _TRIES))
             for row in rows:
                 yield self._renewed().from_key(self._index, row, gate.low)
-            if len(rows) == _TRIES:
+            if len(rows) == _TRIES or (rows and is_url(self._path)):
                 self._say_counting("seeking in it does not come to the same pictures")
         yield self._renewed().from_beginning()
 

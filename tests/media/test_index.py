@@ -82,11 +82,9 @@ def test_pictures_that_vp8_hides_have_no_number(tmp_path: Path) -> None:
 
 def test_places_between_frames_belong_to_the_next_one(tmp_path: Path) -> None:
     index = index_of(numbered.KINDS["mp4"](tmp_path))
-    assert index.at_or_after(-5) == 0
-    assert index.at_or_after(1) == 512
-    assert index.at_or_after(59 * 512 + 1) is None
-    assert index.has(512)
-    assert not index.has(513)
+    assert next(index.stamps_from(-5)) == 0
+    assert list(index.stamps_from(57 * 512 + 1)) == [58 * 512, 59 * 512]
+    assert list(index.stamps_from(59 * 512 + 1)) == []
 
 
 def test_key_frames_to_seek_to_come_nearest_first_and_without_the_files_first(

@@ -9,13 +9,15 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import clips
 import numbered
 import pytest
 from clips import Clip
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mpflow.media.passes import Pass
+from mpflow.media.passes import Astray, Pass
+from mpflow.media.ranges import Frames
 from mpflow.spec import Place
 
 ALL = {**numbered.KINDS, **numbered.COUNTED}
@@ -106,6 +108,22 @@ def test_damage_before_a_place_does_not_move_what_comes_after_a_time_stamp(
         assert numbered.read(path, Place(number, linear[number - 1][0])) == linear[number:]
 
 
+def test_frames_that_damage_took_are_missed_alike_from_every_place(tmp_path: Path) -> None:
+    path = numbered.make(tmp_path / "a.mp4", Clip(pts=range(90), options={"g": "15", "bf": "2"}))
+    payloads = [payload for *_, payload in clips.packets(path, 0)]
+    data = path.read_bytes()
+    for number in (20, 21, 22, 50, 70):
+        data = data.replace(payloads[number], bytes(len(payloads[number])))
+    path.write_bytes(data)
+    linear = numbered.read(path)
+    assert len(linear) < 90
+    stamps = [stamp for stamp, *_ in linear]
+    for number in range(len(linear) + 1):
+        after = linear[number - 1][0] if number else None
+        for place in (Place(number, after), Place(number, counted=True)):
+            assert [stamp for stamp, *_ in numbered.read(path, place)] == stamps[number:]
+
+
 def spoil(path: Path) -> None:
     """Overwrite some bytes inside the media data."""
     data = bytearray(path.read_bytes())
@@ -153,9 +171,14 @@ class _Quiet(SimpleHTTPRequestHandler):
         pass
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *args: object) -> None:
+        """A reader that has what it wants hangs up."""
+
+
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    served = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
+    served = _Server(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
     thread = threading.Thread(target=served.serve_forever, args=(0.05,))
     thread.start()
     yield f"http://127.0.0.1:{served.server_port}"
@@ -164,13 +187,33 @@ def server(tmp_path: Path) -> Iterator[str]:
     served.server_close()
 
 
-def test_a_server_that_cannot_seek_is_read_from_the_beginning(tmp_path: Path, server: str) -> None:
-    path = numbered.make(
-        tmp_path / "a.ts",
-        Clip(pts=range(60), codec="mpeg2video", options={"g": "10", "bf": "0"}, rate=25),
-    )
+def test_a_server_that_cannot_seek_is_read_on_up_to_the_place(tmp_path: Path, server: str) -> None:
+    path = numbered.make(tmp_path / "a.mkv", Clip(pts=range(240), codec="ffv1"))
     linear = numbered.read(path)
-    assert numbered.read(f"{server}/a.ts", Place(45)) == linear[45:]
+    warnings: list[str] = []
+    reader = numbered.reader(f"{server}/a.mkv", warnings=warnings)
+    assert numbered.rows(reader.pictures(Place(150))) == linear[150:]
+    assert numbered.rows(reader.pictures(Place(45))) == linear[45:]
+    reader.close()
+    assert warnings == []
+
+
+def test_where_a_server_has_to_seek_and_cannot_frames_are_counted(
+    tmp_path: Path, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = numbered.make(tmp_path / "a.mkv", Clip(pts=range(60), codec="ffv1"))
+    linear = numbered.read(path)
+
+    def refuse(*args: object) -> None:
+        raise Astray
+
+    monkeypatch.setattr(Pass, "_seek", refuse)
+    warnings: list[str] = []
+    reader = numbered.reader(f"{server}/a.mkv", Frames(40, 50), warnings=warnings)
+    assert numbered.rows(reader) == linear[40:50]
+    assert numbered.rows(reader.pictures(Place(5))) == linear[45:50]
+    reader.close()
+    assert ["by counting its pictures" in text for text in warnings] == [True]
 
 
 @pytest.fixture(scope="module")

@@ -162,7 +162,10 @@ def rows(pictures: Iterable[av.VideoFrame]) -> list[Row]:
 
 
 def reader(
-    path: Path, wanted: Frames = ALL_FRAMES, threads: int = 1, warnings: list[str] | None = None
+    path: Path | str,
+    wanted: Frames = ALL_FRAMES,
+    threads: int = 1,
+    warnings: list[str] | None = None,
 ) -> VideoReader:
     """A reader of a clip."""
     said = [] if warnings is None else warnings
