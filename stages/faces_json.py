@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import msgspec
 
-from mpflow.errors import InternalError, OutputError
-from mpflow.spec import SinkSummary
+from mpflow.errors import InternalError, OutputError, Refused
+from mpflow.spec import BEGINNING, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
-    from mpflow.media.output import OutputFile
+    from mpflow.media.lines import LineFile
 
 _STDOUT = "-"
 
@@ -38,76 +38,79 @@ class FacesJson(Sink[FacesJsonOptions]):
     """Writes one line a frame, to a file (under its partial name until whole) or to ``-``.
 
     ``-`` is the caller's standard output: a worker's own is a log, so the job's ``partial`` says
-    where the caller's can be opened.
+    where the caller's can be opened. A run can go on with a file, not with standard output.
     """
 
     Options: ClassVar[type[Options]] = FacesJsonOptions
     suffix: ClassVar[str] = ".jsonl"
+    restartable: ClassVar[bool] = True
     needs = ("faces",)
-    _file: OutputFile | None = None
+    _file: LineFile | None = None
     _stream: BufferedWriter | BinaryIO | None = None
     _frames = 0
 
-    def begin(self, job: Job) -> None:
-        """Open the output; raises OutputError or ResourceError."""
-        from mpflow.media.output import OutputFile
+    @property
+    def kept(self) -> Place:
+        """The first frame that is not durable, and the time stamp of the one before it."""
+        return self._file.kept if self._file is not None else BEGINNING
 
+    def begin(self, job: Job) -> None:
+        """Open the output, or go on with it; raises OutputError, ResourceError or Refused."""
+        from mpflow.media.lines import LineFile
+
+        self.close()
         self._frames = 0
         if job.spec.output in ("", _STDOUT):
+            if job.spec.resume:
+                raise Refused(
+                    "nobody can go on with what was written to standard output",
+                    cure="write a file with -o",
+                )
             self._stream = _open_stdout(job.spec.partial)
             return
-        self._file = OutputFile(job.spec)
-        self._file.prepare()
-        self._stream = self._file.partial.open("wb")
+        file = LineFile(job, {"lines": {"digits": self.options.digits}}, self._tell)
+        file.open()
+        self._file = file
 
     def write(self, token: Token, frame: Frame) -> None:
         """Write the faces in the frame's token; the pixels are not looked at."""
-        if self._stream is None:
-            raise InternalError("faces_json was used before begin")
         line = msgspec.json.encode(self._line(token)) + b"\n"
-        try:
-            self._stream.write(line)
+        if self._file is not None:
+            self._file.add(token.seq, token.pts, line)
+        elif self._stream is not None:
+            try:
+                self._stream.write(line)
+            except OSError as error:
+                raise _unwritable(error) from error
             self._frames += 1
-        except OSError as error:
-            raise self._explain(error) from error
+        else:
+            raise InternalError("faces_json was used before begin")
 
     def finish(self, *, complete: bool) -> SinkSummary:
         """Close the file; a complete one gets its final name."""
-        from mpflow.media.output import output_error
-
+        if self._file is not None:
+            return self._file.finish(complete=complete)
         stream, self._stream = self._stream, None
-        file, self._file = self._file, None
-        try:
-            if stream is not None:
-                stream.flush()
-        except OSError as error:
-            if file is not None:
-                file.discard()
-                raise output_error(file.partial, error) from error
-            raise self._explain(error) from error
-        if file is None:
-            if stream is not None and stream is not sys.stdout.buffer:
-                stream.close()
-            return SinkSummary(frames=self._frames, path=_STDOUT, complete=complete)
         if stream is not None:
-            stream.close()
-        if complete:
-            size = file.commit()
-            return SinkSummary(frames=self._frames, path=str(file.final), size=size)
-        size = file.partial.stat().st_size
-        file.release()
-        return SinkSummary(
-            frames=self._frames,
-            path=str(file.partial),
-            size=size,
-            complete=False,
-            playable=size > 0,
-        )
+            try:
+                stream.flush()
+            except OSError as error:
+                raise _unwritable(error) from error
+            if stream is not sys.stdout.buffer:
+                stream.close()
+        return SinkSummary(frames=self._frames, path=_STDOUT, complete=complete)
 
     def close(self) -> None:
         """Close a file that was not finished."""
-        if self._stream is not None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+        elif self._stream is not None:
             self.finish(complete=False)
+
+    def _tell(self, stop: int) -> None:
+        if self.before_keeping is not None:
+            self.before_keeping(stop)
 
     def _line(self, token: Token) -> dict[str, Any]:
         return {
@@ -129,15 +132,12 @@ class FacesJson(Sink[FacesJsonOptions]):
             line["track"] = face.track
         return line
 
-    def _explain(self, error: OSError) -> Exception:
-        from mpflow.media.output import output_error
 
-        if self._file is None:
-            return OutputError(
-                f"standard output cannot be written: {error.strerror}",
-                cure="keep its reader open to the end, or write a file with -o",
-            )
-        return output_error(self._file.partial, error)
+def _unwritable(error: OSError) -> OutputError:
+    return OutputError(
+        f"standard output cannot be written: {error.strerror}",
+        cure="keep its reader open to the end, or write a file with -o",
+    )
 
 
 def _open_stdout(path: str) -> BufferedWriter | BinaryIO:

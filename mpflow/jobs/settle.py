@@ -48,7 +48,10 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     if not frames:
         with suppress(OSError):
             partial.unlink()
-    going_on = frames if partial.suffix == LINES else _frames_to_go_on_with(job, result.error)
+    going_on = frames if partial.suffix == LINES else _durable(job)
+    if not going_on and job.parts and not isinstance(result.error, Refused):
+        with suppress(OSError):
+            remove_parts(Path(job.parts))
     report = msgspec.structs.replace(
         result.report,
         partial=job.partial if frames else "",
@@ -65,15 +68,9 @@ def _clear_up(job: JobSpec) -> None:
             remove_parts(Path(job.parts))
 
 
-def _frames_to_go_on_with(job: JobSpec, error: MpflowError) -> int:
-    """Frames that another run can go on with; parts without any are removed, if they are ours."""
-    parts = Path(job.parts) if job.parts else None
-    if parts is None:
-        return 0
-    chunks = durable(parts)
-    if not chunks and not isinstance(error, Refused):
-        with suppress(OSError):
-            remove_parts(parts)
+def _durable(job: JobSpec) -> int:
+    """Frames in the parts that another run can go on with."""
+    chunks = durable(Path(job.parts)) if job.parts else []
     return chunks[-1].stop if chunks else 0
 
 

@@ -18,7 +18,7 @@ import av
 import msgspec
 
 from mpflow._version import __version__
-from mpflow.errors import Refused
+from mpflow.errors import InputError, Refused
 from mpflow.media.chunks import CHECKPOINT, temporary
 from mpflow.media.output import output_error, rename_new, sync
 from mpflow.spec import JobSpec, MediaInfo
@@ -48,23 +48,29 @@ def identity(path: str, media: MediaInfo) -> Key:
     if is_url(path):
         return {"input.size": media.size, _CONTENT: hashlib.sha256(path.encode()).hexdigest()}
     digest = hashlib.sha256()
-    with Path(path).open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        for place in sorted({0, max(0, size // 2 - _BLOCK // 2), max(0, size - _BLOCK)}):
-            file.seek(place)
-            digest.update(file.read(_BLOCK))
+    try:
+        with Path(path).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            for place in sorted({0, max(0, size // 2 - _BLOCK // 2), max(0, size - _BLOCK)}):
+                file.seek(place)
+                digest.update(file.read(_BLOCK))
+    except OSError as error:
+        raise InputError(f"{path!r} cannot be read: {error.strerror}", cure="check it") from error
     return {"input.size": size, _CONTENT: digest.hexdigest()}
 
 
-def make_key(job: JobSpec, media: MediaInfo, encoder: Mapping[str, Any], grid: int = 0) -> Key:
-    """The key of a job; without a ``grid`` that of all chunks for a farm, whatever their frames."""
+def make_key(job: JobSpec, media: MediaInfo, facts: Mapping[str, Any], grid: int = 0) -> Key:
+    """The key of a job; ``facts`` are those of the output itself. Raises InputError.
+
+    Without a ``grid`` it is that of all chunks for a farm, whatever their frames.
+    """
     whole = {"start": job.start, "stop": job.stop} if grid else {}
     key = {
         **identity(job.input, media),
         **whole,
         "grid": grid,
         **dict(_flat(job.settings)),
-        **dict(_flat(encoder, "encoder.")),
+        **dict(_flat(facts)),
         **_versions(),
     }
     return msgspec.json.decode(msgspec.json.encode(key), type=dict[str, Any])

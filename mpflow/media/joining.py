@@ -98,7 +98,7 @@ def _set_up(
     opened = opening.open(file, job.spec.input, wanted_span(job.spec, job.media))
     assembly = Assembly(file, opened, say, depth=deepest(chunks))
     try:
-        key = make_key(job.spec, job.media, opened.recipe.facts())
+        key = make_key(job.spec, job.media, {"encoder": opened.recipe.facts()})
         _require(Parts(parts_folder(job.spec)), chunks, key)
     except BaseException:
         assembly.abandon()

@@ -124,4 +124,4 @@ def recipe_of(job: Job, request: Request, warn: Callable[[str], None]) -> tuple[
     """How the chunks of a job are coded for a farm, and the key they all have."""
     opening = Opening(job.media, request.settings, request.keep, warn)
     recipe = opening.recipe(OutputFile(job.spec), job.spec.input)
-    return recipe, make_key(job.spec, job.media, recipe.facts())
+    return recipe, make_key(job.spec, job.media, {"encoder": recipe.facts()})

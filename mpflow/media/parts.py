@@ -66,23 +66,31 @@ class Parts:
             )
 
     def claim(self, key: checkpoint.Key, *, resume: bool, overwrite: bool) -> None:
-        """Make the folder this job's, and find what there is to go on with.
+        """Make the folder this job's, and find the chunks there are to go on with.
 
-        Raises Refused where that was made of something else, and leaves all as it was.
+        Raises Refused where those were made of something else, and leaves all as it was.
         """
-        self.know(key)
         kept = durable(self.folder) if resume else []
-        if kept:
-            checkpoint.claim(self.folder, key)
-            for chunk in kept:
-                self.require_ours(chunk)
-            sweep(self.folder, kept)
-        else:
+        self.take(key, going_on=bool(kept), resume=resume, overwrite=overwrite)
+        for chunk in kept:
+            self.require_ours(chunk)
+        sweep(self.folder, kept)
+        self.chunks = kept
+
+    def take(self, key: checkpoint.Key, *, going_on: bool, resume: bool, overwrite: bool) -> None:
+        """Make the folder this job's: compare it to go on, else empty it first.
+
+        The logs of a run that is resumed stay: what it does again takes its faces from there.
+        """
+        if not going_on:
             if not overwrite:
                 checkpoint.load(self.folder)  # a file that is not ours is not to be removed
-            clear(self.folder) if resume else remove_parts(self.folder)
-            checkpoint.claim(self.folder, key)
-        self.chunks = kept
+            if resume:
+                clear(self.folder)
+            else:
+                remove_parts(self.folder)
+        checkpoint.claim(self.folder, key)
+        self.know(key)
 
     def know(self, key: checkpoint.Key) -> None:
         """Take what the chunks have to be made with."""
@@ -90,8 +98,8 @@ class Parts:
 
     def share(self, key: checkpoint.Key, start: int, stop: int) -> None:
         """Claim the folder together with others that make chunks of their own in it."""
-        self.know(key)
         checkpoint.claim(self.folder, key)
+        self.know(key)
         self.chunks = [
             chunk
             for chunk in found(self.folder)
@@ -125,11 +133,10 @@ class Parts:
             sync(self.folder)
         self.chunks.append(chunk)
 
-    def done(self, file: OutputFile, pictures: int) -> None:
-        """Note that the file is whole and gets its final name next."""
+    def done(self, file: OutputFile, pictures: int, place: Place) -> None:
+        """Note that the file is whole, up to ``place``, and gets its final name next."""
         try:
             status = file.partial.stat()
-            place = self.kept
             mark = Mark(status.st_ino, status.st_size, pictures, place.frame, place.after)
             _write(self.folder / DONE, mark)
         except OSError as error:

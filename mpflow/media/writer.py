@@ -83,6 +83,8 @@ class MediaWriter:
                 self._begin()
         except BaseException:
             self._file.abandon()
+            if self._parts.key and not self._parts.chunks:
+                self._parts.remove()
             raise
 
     def write(self, token: Token, frame: Frame) -> None:
@@ -151,7 +153,7 @@ class MediaWriter:
 
     def _claim(self, recipe: Recipe) -> None:
         size = grid(self._request.chunk_seconds, recipe.rate)
-        key = make_key(self._job, self._media, recipe.facts(), size)
+        key = make_key(self._job, self._media, {"encoder": recipe.facts()}, size)
         self._parts.claim(key, resume=self._job.resume, overwrite=self._job.overwrite)
 
     def _append(self, chunks: Sequence[Chunk]) -> None:
@@ -178,7 +180,7 @@ class MediaWriter:
         except MpflowError:
             self._done = self._rest()
             raise
-        self._parts.done(self._file, assembly.pictures)
+        self._parts.done(self._file, assembly.pictures, self._parts.kept)
         size = self._file.commit()
         self._parts.empty()
         return SinkSummary(

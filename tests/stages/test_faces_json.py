@@ -25,7 +25,10 @@ class NoLease:
 
 def sink(output: str) -> FacesJson:
     stage = FacesJson(FacesJsonOptions(), StageContext("faces_json"))
-    stage.begin(Job(JobSpec("job", "in.mp4", output), MediaInfo("in.mp4", "mov", VIDEO)))
+    source = Path(output).with_name("in.mp4")
+    if output != "-":
+        source.write_bytes(b"a film")
+    stage.begin(Job(JobSpec("job", str(source), output), MediaInfo(str(source), "mov", VIDEO)))
     return stage
 
 
