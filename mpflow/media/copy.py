@@ -35,6 +35,7 @@ from mpflow.media.ranges import Span
 from mpflow.media.source import open_input
 from mpflow.media.tags import needs_metadata_keys
 from mpflow.media.text import TextTrack
+from mpflow.media.timecode import begin_at
 from mpflow.media.timeline import Continuity
 from mpflow.media.track import CopiedTrack, fill_stamps
 from mpflow.media.tracks import How, Plan, describe, describe_all, plan_tracks
@@ -98,6 +99,8 @@ class StreamCopy:
                 self._add(output, source, plan)
         if name in FRAGMENTED:
             share_time_codes(self._source, output.streams.video)
+        if (span := self._excerpt.span) is not None:
+            begin_at(span[0], cast(VideoStream, self._source.streams[self._picture]), output)
         copy_container_facts(
             self._source,
             output,
@@ -105,15 +108,13 @@ class StreamCopy:
             warn=self._warn,
             chapters=self._excerpt.chapters(self._source.chapters()),
         )
-        self._say_drops(plans)
         if self._tracks:
             self._packets = self._source.demux()
         return picture if picture is not None else add_picture()
 
     def time_bases(self) -> list[Fraction]:
         """Time bases of the copied streams."""
-        bases = [track.out.time_base for track in self._tracks.values()]
-        return [base for base in bases if base]
+        return [base for track in self._tracks.values() if (base := track.out.time_base)]
 
     def has_late_track(self) -> bool:
         """Whether a copied track has its first packet long after the picture has its own.
@@ -144,7 +145,7 @@ class StreamCopy:
             pass
 
     def drain(self, output: OutputContainer) -> None:
-        """Copy whatever is left, to the end of the input or of the span."""
+        """Copy whatever is left, to the end of the input or span."""
         while not self._excerpt.is_over(self._clock) and self._step(output):
             pass
         self._release(output)
@@ -244,11 +245,7 @@ class StreamCopy:
             out = output.add_attachment(name.replace("jpeg", "jpg"), plan.codec, payload)
             return
         else:
+            if plan.how is How.DROP:
+                self._warn(f"{describe(source)} is left out: {plan.reason}")
             return
         copy_stream_facts(source, out, keep=self._keep_metadata)
-
-    def _say_drops(self, plans: list[Plan]) -> None:
-        for plan in plans:
-            if plan.how is How.DROP:
-                stream = self._source.streams[plan.index]
-                self._warn(f"{describe(stream)} is left out: {plan.reason}")

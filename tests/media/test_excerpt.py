@@ -17,6 +17,7 @@ from mpflow.media.copy import StreamCopy
 from mpflow.media.probe import probe
 from mpflow.media.ranges import Frames
 from mpflow.media.span import span_of
+from mpflow.media.timecode import moved
 
 Packets = list[tuple[Fraction | None, Fraction | None, bytes]]
 PAL = Clip(pts=range(50), time_base=Fraction(1, 25), rate=25, options={"g": "12", "bf": "2"})
@@ -258,6 +259,35 @@ def test_copying_stops_soon_after_the_end_of_a_range(
     monkeypatch.setattr(StreamCopy, "_step", counted)
     cut(source, tmp_path / "out.mkv", Frames(10, 20))
     assert 200 < len(steps) < 1200  # about ten seconds of both, out of forty
+
+
+@pytest.mark.parametrize(
+    ("code", "frames", "rate", "expected"),
+    [
+        ("01:02:03:04", 25, Fraction(25), "01:02:04:04"),
+        ("00:00:59;29", 1, Fraction(30000, 1001), "00:01:00;02"),
+        ("00:09:59;29", 1, Fraction(30000, 1001), "00:10:00;00"),
+        ("00:00:00;00", 17982, Fraction(30000, 1001), "00:10:00;00"),
+        ("00:00:59;59", 1, Fraction(60000, 1001), "00:01:00;04"),
+        ("00:00:59:29", 1, Fraction(30000, 1001), "00:01:00:00"),
+        ("23:59:59:24", 1, Fraction(25), "00:00:00:00"),
+        ("take 3", 1, Fraction(25), "take 3"),
+    ],
+)
+def test_time_codes_count_on(code: str, frames: int, rate: Fraction, expected: str) -> None:
+    assert moved(code, frames, rate) == expected
+
+
+def test_the_time_code_of_a_range_is_that_of_its_first_frame(tmp_path: Path) -> None:
+    source, output = tmp_path / "in.mov", tmp_path / "out.mov"
+    with av.open(str(source), "w") as container:
+        picture = clips.add_video(container, PAL)
+        picture.metadata["timecode"] = "10:00:00:00"
+        container.start_encoding()
+        clips.fill_video(container, picture, PAL)
+    cut(source, output, Frames(30, 40))
+    with av.open(str(output)) as container:
+        assert container.streams.video[0].metadata["timecode"] == "10:00:01:05"
 
 
 @pytest.mark.parametrize("start", [100, 700])
