@@ -28,7 +28,7 @@ from mpflow.orders import Task
 from mpflow.provision import make_ring
 from mpflow.recall import begin_log
 from mpflow.rescue import Rescue, counted_place
-from mpflow.shm import Bell, Segment
+from mpflow.shm import Bell, Segment, read_stats
 from mpflow.spec import (
     BEGINNING,
     JobSpec,
@@ -74,6 +74,11 @@ class JobRun:
     broken: bool = False
     source_went: bool = False
     kept: Place = BEGINNING
+    resumed_at: int = 0
+    """The frame that an earlier run had come to."""
+    ahead: int = 0
+    """Frames that are done beyond those the sink has counted: an earlier run's, less those that
+    had to be made again."""
     log: int = -1
     rescue: Rescue = field(init=False)
 
@@ -86,6 +91,13 @@ class JobRun:
     def sink(self) -> Handle:
         """The worker that takes the last step."""
         return self.workers[-1]
+
+    @property
+    def total(self) -> int | None:
+        """How many frames are wanted, as far as that is known before they are read."""
+        frames = None if self.media is None else self.media.video.frames
+        ends = [end for end in (frames, self.job.stop) if end is not None]
+        return max(min(ends) - self.job.start, 0) if ends else None
 
     def go(self, state: JobState, reason: str = "") -> None:
         """Move on, as the table allows."""
@@ -217,10 +229,18 @@ class JobRun:
         """One worker has opened its end; a sink that waits says from where on."""
         handle.begun = True
         if handle.waits:
+            self._note_place(handle, place)
             self.rescue.begun(handle, place)
         if self.machine.is_in(JobState.BEGINNING) and all(w.begun for w in self.workers):
             self.go(JobState.RUNNING)
             self._conclude_if_read()
+
+    def _note_place(self, handle: Handle, place: Place) -> None:
+        """A sink that goes on says where; it counts nothing before it hears ``go``."""
+        if handle is self.sink and self.segment is not None:
+            self.ahead = place.frame - read_stats(self.segment)[handle.plan.id].frames
+            if self.machine.is_in(JobState.BEGINNING):
+                self.resumed_at = place.frame
 
     def note_read(self, summary: SourceSummary) -> None:
         """The source has published its last frame: the sink may close when it has it."""

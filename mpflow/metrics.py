@@ -25,6 +25,11 @@ class Meter:
         self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches, damaged=damaged)
         self._row.beat(time.monotonic_ns())
 
+    @property
+    def damaged(self) -> int:
+        """Packets and pictures lost so far, by whoever was this worker."""
+        return self._row.snapshot().damaged
+
     def doing(self, what: Doing) -> None:
         """Say what the worker is at."""
         self._row.set_state(what)
@@ -65,6 +70,8 @@ class Progress:
     def __init__(self, patience: float = 60.0) -> None:
         self.patience = patience
         self.counts: tuple[WorkerStats, ...] = ()
+        self.ahead = 0
+        """Frames that are done without having been counted: those of an earlier run."""
         self.first_frame: float | None = None
         self._labels: list[str] = []
         self._told: float | None = None
@@ -109,7 +116,8 @@ class Progress:
         frame = self.counts[-1].frames
         elapsed = now - (self.first_frame or now)
         fps = (frame - 1) / elapsed if elapsed > 0 else 0.0  # the first news comes with no rate
-        left = None if not total or not fps else max(0.0, (total - frame) / fps)
+        done = frame + self.ahead
+        left = None if not total or not fps else max(0.0, (total - done) / fps)
         stages = {
             label: {
                 "frames": count.frames,
@@ -118,7 +126,7 @@ class Progress:
             for label, count in zip(self._labels, self.counts, strict=True)
         }
         return {
-            "frame": frame,
+            "frame": done,
             "total": total,
             "fps": round(fps, 2),
             "eta_s": None if left is None else round(left, 1),

@@ -55,10 +55,11 @@ class WorkerHistory(Value, frozen=True):
 class Report(Value, frozen=True):
     """One job. ``frames_read`` left the source, ``frames_written`` reached the sink.
 
-    ``damaged`` packets and frames were skipped by the decoder; ``frames_expected`` is what the
-    container promised. ``partial`` names an unfinished output that was kept; ``playable`` says
-    whether a player can open it. ``faces`` counts every sighting of a face, ``frames_with_faces``
-    the frames that had one. ``slots`` is the size of the ring, ``leases_left`` how many of
+    The first ``resumed_at`` of them were there already from an earlier run. ``damaged`` packets
+    and frames were skipped by the decoder; ``frames_expected`` is what the container promised.
+    ``partial`` names an unfinished output that was kept; ``playable`` says whether a player can
+    open it. ``faces`` counts every sighting of a face, ``frames_with_faces`` the frames that had
+    one. ``slots`` is the size of the ring, ``leases_left`` how many of
     them were not free at the end: 0 after every complete job. ``ledger`` says what became of every
     frame, ``latency`` where their time went; ``workers`` is the history of each, ``restarts`` how
     many had to be replaced, ``alerts`` how often each kind was raised.
@@ -73,6 +74,7 @@ class Report(Value, frozen=True):
     frames_read: int = 0
     frames_written: int = 0
     frames_expected: int | None = None
+    resumed_at: int = 0
     damaged: int = 0
     size: int = 0
     seconds: float = 0.0
@@ -91,8 +93,9 @@ class Report(Value, frozen=True):
 
     @property
     def frames_per_second(self) -> float:
-        """Frames written over the time the job took."""
-        return self.frames_written / self.seconds if self.seconds else 0.0
+        """Frames written in this run over the time it took."""
+        made = max(self.frames_written - self.resumed_at, 0)
+        return made / self.seconds if self.seconds else 0.0
 
     @property
     def bottleneck(self) -> StageReport | None:

@@ -24,10 +24,11 @@ def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report
         playable=wrote is not None and wrote.playable and wrote.frames > 0,
         complete=complete,
         frames_read=read.frames if read else progress.frames_at(0),
-        frames_written=wrote.frames if wrote else progress.frames_at(-1),
+        frames_written=wrote.frames if wrote else progress.frames_at(-1) + run.ahead,
         frames_expected=_expected(run),
         damaged=read.damaged if read else 0,
         size=wrote.size if wrote else 0,
+        resumed_at=run.resumed_at,
         seconds=(run.ended or run.started) - run.started,
         first_frame_seconds=_since(run.started, progress.first_frame),
         faces=wrote.faces if wrote else 0,
@@ -70,7 +71,7 @@ def _leases_left(run: JobRun) -> int:
 def _expected(run: JobRun) -> int | None:
     if run.read is not None and run.read.expected is not None:
         return run.read.expected
-    return run.media.video.frames if run.media is not None else None
+    return run.total
 
 
 def _stages(

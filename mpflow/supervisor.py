@@ -282,14 +282,15 @@ class Supervisor:
         run.rescue.tick(now)
         run.try_begin()
         if run.segment is not None and run.media is not None:
-            self._watch_progress(run, run.media.video.frames, now)
+            self._watch_progress(run, now)
         watch_clock(run, now)
         if run.machine.is_in(JobState.DONE):
             self._conclude(run)
 
-    def _watch_progress(self, run: JobRun, total: int | None, now: float) -> None:
+    def _watch_progress(self, run: JobRun, now: float) -> None:
         assert run.segment is not None
-        news = self._progress.look(run.segment, run.workers, total, now)
+        self._progress.ahead = run.ahead
+        news = self._progress.look(run.segment, run.workers, run.total, now)
         if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
             self._notices.progress(run.job.id, news)
         if run.rescue.busy and not run.clock.passed(now):

@@ -58,4 +58,6 @@ def test_a_report_names_its_bottleneck_and_how_much_was_waiting() -> None:
     assert report.bottleneck is stages[2]
     assert [stage.idle_ratio for stage in stages] == [0.9, 0.25, 0.2]
     assert report.frames_per_second == 5.0
+    again = Report("1", "in", frames_written=50, seconds=10.0, resumed_at=30)
+    assert again.frames_per_second == 2.0
     assert Report("1", "in").bottleneck is None and StageReport("x").idle_ratio == 0.0

@@ -156,6 +156,16 @@ def test_a_range_includes_both_its_ends(
     assert (job["start"], job["stop"]) == span
 
 
+def test_progress_of_a_range_counts_the_frames_of_the_range(
+    mpflow: Command, short_clip: Path
+) -> None:
+    ran = mpflow("run", short_clip, "-o", "out.mp4", *PASS, "--frames", "10-19", "--json")
+    assert ran.code == 0, ran.err
+    assert {event["total"] for event in ran.events_called("progress")} == {10}
+    (done,) = ran.events_called("done")
+    assert done["report"]["frames_written"] == done["report"]["frames_expected"] == 10
+
+
 def test_a_range_is_for_every_input(invoke: Invoke, clips: Path) -> None:
     jobs = planned(invoke, "d", "-r", "-o", "out", "--end-frame", "9")
     assert [job["stop"] for job in jobs] == [10, 10]
@@ -258,13 +268,17 @@ def test_a_run_that_was_killed_and_gone_on_with_has_whole_books(
         json.loads(line) for line in Path("out.mp4.parts/ledger.jsonl").read_text().splitlines()
     ]
     assert [row["start"] for row in kept] == [0, *(row["stop"] for row in kept[:-1])]
-    ran = mpflow(*words, "--resume")
+    ran = mpflow(*words, "--resume", "--json")
     assert ran.code == 0, ran.err
+    progress = [(event["frame"], event["total"]) for event in ran.events_called("progress")]
+    assert progress[0][0] > kept[-1]["start"], "what was done is done"
+    assert all(frame <= total == 1500 for frame, total in progress)
     (job,) = json.loads(Path("run.json").read_text())["jobs"]
     assert job["resumed"]
     told = job["report"]
     assert (told["ledger"]["frames"], told["ledger"]["delivered"]) == (1500, 1500)
-    assert told["latency"]["count"] <= 1500 - kept[-1]["start"]
+    assert told["latency"]["count"] == 1500 - told["resumed_at"]
+    assert told["resumed_at"] in (kept[-1]["start"], kept[-1]["stop"])
     frames = [json.loads(line)["frame"] for line in Path("tokens.jsonl").read_text().splitlines()]
     assert frames == list(range(1500))
     assert json.loads(Path("trace.json").read_text())
