@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mpflow import __version__
+from mpflow.console import farm_options
 from mpflow.console.door import Door
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
 from mpflow.console.title import hide_credentials_in_title
@@ -42,6 +43,60 @@ def run(ctx: click.Context, /, **given: Any) -> None:
         runs.show_plan(arguments)
     else:
         ctx.exit(runs.run(arguments))
+
+
+@cli.command(epilog=farm_options.EXIT_CODES, short_help="Cut a video into chunks for a farm.")
+@farm_options.plan_options
+@click.pass_context
+def plan(ctx: click.Context, /, file: Path | None, relative: bool, **given: Any) -> None:
+    """Cut a video into chunks that many machines can make, and note everything they need.
+
+    The configuration is resolved now, once, and written to the plan with the input, the output
+    and the chunks. Standard output gets the number of chunks. Then call `mpflow render PLAN
+    --chunk K` for K from 0, anywhere and in any order, and at last `mpflow concat PLAN`.
+    Planning the same again changes nothing.
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console import farm
+    from mpflow.console.arguments import Arguments
+    from mpflow.farm.split import Split
+
+    words = ("chunk_frames", "chunk_seconds", "chunks")
+    split = Split(*(given.pop(word) for word in words))
+    farm.plan(Arguments(**given), split, file, relative=relative)
+
+
+@cli.command(epilog=farm_options.EXIT_CODES, short_help="Make chunks of a plan.")
+@farm_options.render_options
+@click.pass_context
+def render(ctx: click.Context, /, **given: Any) -> None:
+    """Make one chunk of a plan, or some.
+
+    A chunk that is there already is skipped, so the command may be repeated. It has its name only
+    when it is whole. What the environment sets (MPFLOW_...) does not count: the plan does.
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console.rendering import RenderArguments
+    from mpflow.console.rendering import render as carry_out
+
+    ctx.exit(carry_out(RenderArguments(**given)))
+
+
+@cli.command(epilog=farm_options.EXIT_CODES, short_help="Join the chunks of a plan.")
+@farm_options.concat_options
+@click.pass_context
+def concat(
+    ctx: click.Context, /, file: Path, yes: bool, keep_parts: bool, as_json: bool, **given: Any
+) -> None:
+    """Join the chunks of a plan, with sound and everything else from the input.
+
+    Nothing is encoded. Missing chunks are named, with the command that makes them. Once it is
+    done, repeating it changes nothing.
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console import farm
+
+    farm.concat(file, yes=yes, keep_parts=keep_parts, as_json=as_json)
 
 
 @cli.command(short_help="Redact two sample clips, or a video of your own.")

@@ -7,6 +7,7 @@
     text.py        sentences and tables on standard error
     runs.py        one run, from arguments to exit status
     course.py      its jobs through a session, shown and reported
+    farm.py        plan and concat                   rendering.py  render
     door.py        every error -> a sentence, a line of JSON, an exit status
 
 Logs and sentences go to standard error; standard output is for JSON, paths and media.

@@ -8,7 +8,7 @@
     plan.py      the plan as a file                 draw.py     an input -> a plan
     choose.py    which chunks are asked for         render.py   chunks -> jobs
     concat.py    chunks -> the output               folder.py   what lies beside the chunks
-    sink.py      the plan's encoder, in this process
+    books.py     what became of every frame         sink.py     the plan's encoder, in this process
 
 What is durable is skipped, so every step can be repeated, by any machine, at any time.
 """

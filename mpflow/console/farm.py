@@ -1,0 +1,134 @@
+"""``mpflow plan`` and ``mpflow concat``: the steps of a farm that encode nothing.
+
+plan    standard output: the number of chunks; with --json one line:
+        plan, input, output, parts, frames, chunks, ranges, repeated
+concat  with --json one line: output, frames, ledger, size, chunks, repeated
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from mpflow.console.arguments import Arguments
+from mpflow.console.stops import Stops
+from mpflow.console.text import say, size
+from mpflow.errors import ConfigError, OutputError
+
+if TYPE_CHECKING:
+    from mpflow.farm.draw import Drawn
+    from mpflow.farm.split import Split
+    from mpflow.spec import JobSpec, SinkSummary
+
+
+def plan(arguments: Arguments, split: Split, file: Path | None, *, relative: bool) -> None:
+    """Plan one input and say what a farm manager needs to know."""
+    from mpflow.farm.draw import Wish, draw
+
+    arguments.check()
+    split.check()
+    with Stops():  # a signal is an error here, which cleans up on its way
+        resolved = arguments.resolve()
+        job = _one_job(arguments)
+        wish = Wish(split, job.start, job.stop, file, relative, fresh=arguments.yes)
+        drawn = draw(job, resolved.spec, wish, warn)
+    if arguments.as_json:
+        click.echo(json.dumps({"event": "plan", **_as_data(drawn)}, ensure_ascii=False))
+    else:
+        say(_in_words(drawn))
+        click.echo(len(drawn.plan.chunks))
+
+
+def concat(file: Path, *, yes: bool, keep_parts: bool, as_json: bool) -> None:
+    """Join the chunks of a plan and say what came of it."""
+    from mpflow.farm.concat import Concat
+    from mpflow.farm.concat import concat as join
+    from mpflow.farm.plan import load
+
+    with Stops():
+        the_plan = load(file)
+        summary = join(the_plan, file, Concat(yes, remove_parts=not keep_parts), warn)
+    count = len(the_plan.chunks)
+    if as_json:
+        facts = {
+            "output": the_plan.output,
+            "frames": None if summary is None else summary.frames,
+            "ledger": None if summary is None else msgspec.to_builtins(summary.ledger),
+            "size": Path(the_plan.output).stat().st_size,
+            "chunks": count,
+            "repeated": summary is None,
+        }
+        click.echo(json.dumps({"event": "concat", **facts}, ensure_ascii=False))
+    elif summary is None:
+        say(f"mpflow: {the_plan.output}: it is joined already")
+    else:
+        say(f"{the_plan.output}: {_joined(summary, count)}")
+        if keep_parts:
+            say(f"  the chunks are kept in {the_plan.parts}; --remove-parts removes them")
+
+
+def _joined(summary: SinkSummary, count: int) -> str:
+    parts = [f"{summary.frames} frames from {count} chunk{'s' if count > 1 else ''}"]
+    if summary.faces:
+        parts.append(f"{summary.faces} faces in {summary.frames_with_faces} of them")
+    parts.append(size(summary.size))
+    if summary.ledger is not None and (words := summary.ledger.words()):
+        parts.append(words)
+    return ", ".join(parts)
+
+
+def warn(text: str) -> None:
+    """A warning of a stage that runs in this process."""
+    say(f"mpflow: warning: {text}")
+
+
+def _one_job(arguments: Arguments) -> JobSpec:
+    """The job to plan: one input, an output that is not there yet."""
+    from mpflow.jobs import jobs_of
+
+    jobs = jobs_of(replace(arguments.request(), overwrite="yes"))
+    if len(jobs) != 1:
+        raise ConfigError(
+            f"a plan is for one input, not {len(jobs)}", cure="make one for each of them"
+        )
+    (job,) = jobs
+    if Path(job.output).exists() and not arguments.yes:
+        raise OutputError(
+            f"{job.output!r} exists already",
+            cure="-y plans to overwrite it, and removes what an earlier plan has made",
+        )
+    return job
+
+
+def _as_data(drawn: Drawn) -> dict[str, Any]:
+    from mpflow.farm.numbers import as_text
+
+    plan = drawn.plan
+    return {
+        "plan": str(drawn.file),
+        "input": plan.input,
+        "output": plan.output,
+        "parts": plan.parts,
+        "frames": as_text(plan.start, plan.stop),
+        "chunks": len(plan.chunks),
+        "ranges": [as_text(*chunk) for chunk in plan.chunks],
+        "repeated": drawn.repeated,
+    }
+
+
+def _in_words(drawn: Drawn) -> str:
+    from mpflow.farm.numbers import as_text
+
+    plan = drawn.plan
+    lengths = [stop - start for start, stop in plan.chunks]
+    longest, last = max(lengths), lengths[-1]
+    uneven = f", the last one {last}" if last != longest else ""
+    count = f"{len(lengths)} chunk{'s' if len(lengths) > 1 else ''} of {longest} frames{uneven}"
+    again = " as before" if drawn.repeated else ""
+    frames = as_text(plan.start, plan.stop)
+    return f"mpflow: {drawn.file}: {count}{again}, for frames {frames} of {plan.input}"

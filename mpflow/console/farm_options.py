@@ -1,0 +1,126 @@
+"""The flags of ``mpflow plan``, ``render`` and ``concat``; what they share with ``run`` is its."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import reduce
+from typing import Any, TypeVar
+
+import click
+
+from mpflow.console.options import FILE, run_options
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXIT_CODES = """\b
+Exit status:
+  0    done, or there was nothing left to do
+  1    internal error, or chunks failed for different reasons
+  2    wrong usage, configuration, plan file or output
+  3    input missing or unreadable
+  4    refused: another input, other settings or another version than
+       planned; chunks missing or foreign
+  5    finished, but frames were damaged or skipped (with strict)
+  6    not enough disk, shared memory or memory
+  130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP: run it again"""
+
+_NOT_OF_A_PLAN = {"no", "yes", "recursive", "dry_run", "resume"} | {
+    "log_file",
+    "report",
+    "tokens",
+    "trace",
+}
+"""Flags that are about one run, or have another meaning here."""
+
+_OF_A_MACHINE = {"workers", "memory", "offline", "as_json", "log_level", "log_file"} | {
+    "report",
+    "tokens",
+    "trace",
+}
+
+_PLAN = (
+    click.option("-y", "yes", is_flag=True, help="Start anew where there is a plan or an output."),
+    click.option(
+        "--chunk-frames", type=click.IntRange(1), metavar="N", help="Length of a chunk in frames."
+    ),
+    click.option(
+        "--chunk-seconds",
+        type=click.FloatRange(0, min_open=True),
+        metavar="S",
+        help="Length of a chunk in seconds of the video.  [default: 60]",
+    ),
+    click.option(
+        "--chunks", type=click.IntRange(1), metavar="N", help="How many chunks, nearly equal."
+    ),
+    click.option(
+        "--plan", "file", type=FILE, help="The plan's file.  [default: OUTPUT.parts/plan.json]"
+    ),
+    click.option(
+        "--relative",
+        is_flag=True,
+        help="Note paths relative to the plan's folder: the share has other places elsewhere.",
+    ),
+)
+
+_RENDER = (
+    click.argument("file", metavar="PLAN", type=FILE),
+    click.option("--chunk", type=click.IntRange(0), metavar="K", help="The chunk, from 0."),
+    click.option("--chunks", default="", metavar="LIST", help="Several: 0-3,7; 0- is all."),
+    click.option(
+        "--frames",
+        default="",
+        metavar="A-B",
+        help="The chunks that consist of these frames, both included.",
+    ),
+)
+
+_CONCAT = (
+    click.argument("file", metavar="PLAN", type=FILE),
+    click.option("-y", "yes", is_flag=True, help="Overwrite an output that exists."),
+    click.option(
+        "--keep-parts/--remove-parts",
+        default=True,
+        show_default=True,
+        help="Whether chunks and plan stay when the output is whole.",
+    ),
+)
+
+
+def plan_options(command: F) -> F:
+    """Give a command the flags of ``plan``."""
+    return _give(command, [*_of_run(but=_NOT_OF_A_PLAN), *_PLAN])
+
+
+def render_options(command: F) -> F:
+    """Give a command the flags of ``render``."""
+    return _give(command, [*_RENDER, *_of_run(only=_OF_A_MACHINE)])
+
+
+def concat_options(command: F) -> F:
+    """Give a command the flags of ``concat``."""
+    return _give(command, [*_CONCAT, *_of_run(only={"as_json", "log_level"})])
+
+
+def _give(command: F, options: Iterable[Callable[[Any], Any]]) -> F:
+    return reduce(lambda so_far, option: option(so_far), reversed(list(options)), command)
+
+
+def _of_run(*, only: set[str] | None = None, but: Iterable[str] = ()) -> list[Callable[[Any], Any]]:
+    """Flags of ``run``, in its order, as decorators."""
+    run = click.command()(run_options(lambda: None))
+    wanted = [
+        parameter
+        for parameter in run.params
+        if parameter.name not in but and (only is None or parameter.name in only)
+    ]
+    return [_adding(parameter) for parameter in wanted]
+
+
+def _adding(parameter: click.Parameter) -> Callable[[F], F]:
+    def add(command: F) -> F:
+        # click keeps the parameters of a function here until it becomes a command
+        params: list[click.Parameter] = command.__dict__.setdefault("__click_params__", [])
+        params.append(parameter)
+        return command
+
+    return add
