@@ -6,19 +6,20 @@ import json
 import os
 import platform
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from mpflow.hostfacts import cpu_model, installed_version
 
 
 def machine_facts(packages: Iterable[str] = ()) -> dict[str, Any]:
     """CPU, cores, kernel, Python, the versions of packages, and how busy the machine is now."""
     return {
-        "cpu": _cpu(),
+        "cpu": cpu_model(),
         "cores": len(os.sched_getaffinity(0)),
         "kernel": platform.release(),
         "python": platform.python_version(),
-        **{name: installed(name) for name in packages},
+        **{name: installed_version(name) for name in packages},
         "nice": os.getpriority(os.PRIO_PROCESS, 0),
         "load_average": load(),
     }
@@ -43,22 +44,7 @@ def load() -> list[float]:
     return [round(value, 2) for value in os.getloadavg()]
 
 
-def installed(name: str) -> str:
-    """The version of an installed package, "" if it is not there."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
-
-
 def write_results(path: Path, results: dict[str, Any]) -> None:
     """Keep results as JSON that reads well in a diff."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=2) + "\n")
-
-
-def _cpu() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor()

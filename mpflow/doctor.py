@@ -15,6 +15,7 @@ from fractions import Fraction
 from importlib import metadata
 
 from mpflow.errors import EXIT_INTERNAL, EXIT_OK, EXIT_RESOURCES, MpflowError
+from mpflow.hostfacts import ffmpeg_versions
 from mpflow.machine import core_budget, memory_available, quota_cores, shared_memory_free
 
 MIB = 1 << 20
@@ -115,10 +116,7 @@ def _cores() -> Iterator[Check]:
 def _ffmpeg() -> Iterator[Check]:
     import av
 
-    names = ("libavcodec", "libavformat", "libavutil")
-    versions = ", ".join(
-        f"{name} {'.'.join(map(str, av.library_versions[name]))}" for name in names
-    )
+    versions = ", ".join(f"{name} {number}" for name, number in ffmpeg_versions().items())
     yield Check("FFmpeg", Verdict.OK, f"PyAV {av.__version__} with {versions}")
     have = [
         name
