@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,8 +29,6 @@ class Desk:
     orders: Orders
     layout: PictureLayout
     colour: Colour
-    tell: Callable[..., Any] = lambda kind, **values: None
-    """Sends a message to the supervisor."""
 
     @property
     def slots(self) -> int:
@@ -39,24 +36,19 @@ class Desk:
         return self.ring.segment.geometry.slots
 
     @classmethod
-    def at(  # noqa: PLR0913 - one value for each thing on the desk
-        cls,
-        name: str,
-        ring: Ring,
-        meter: Meter,
-        orders: Orders,
-        video: VideoInfo,
-        tell: Callable[..., Any] = lambda kind, **values: None,
-    ) -> Desk:
+    def at(cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo) -> Desk:
         """The desk of one worker for one input."""
         layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-        colour = Colour.from_tags(video)
-        return cls(name, ring.worker, ring, meter, orders, layout, colour, tell)
+        return cls(name, ring.worker, ring, meter, orders, layout, Colour.from_tags(video))
 
     def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
         """The pixels of a leased slot; edits of an editable one go through the worker's journal."""
         journal = partial(self.ring.journal, lease) if editable else None
         return Frame(self.layout, lease, self.colour, journal)
+
+    def tell(self, kind: str, **values: Any) -> None:
+        """Send a message to the supervisor."""
+        self.orders.answer(kind, **values)
 
     def pause(self, seconds: float) -> None:
         """Let some time pass, unless the job is over before."""

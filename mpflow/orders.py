@@ -30,7 +30,8 @@ class Task(Value, frozen=True):
 class Orders:
     """The orders given so far; ``read`` looks for new ones and never waits.
 
-    ``go``: begin to take frames, from that place on. ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
+    ``go``: begin to take frames, from that place on.
+    ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
     closes when it has them, whole or not. ``close_now``: the sink closes with what it has.
     ``over``: leave the job.
     """
@@ -42,6 +43,10 @@ class Orders:
         self.over = False
         self.conclude: bool | None = None
         self.go: Place | None = None
+
+    def answer(self, kind: str, **values: Any) -> None:
+        """Say something back."""
+        self._channel.send(kind, **values)
 
     def fileno(self) -> int:
         """The descriptor that becomes readable with a new order."""

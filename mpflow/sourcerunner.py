@@ -42,6 +42,7 @@ class SourceRunner:
         self._begun = Place()
         self._stamps = array("q")
         self._damaged = 0
+        self._next = 0
 
     def run(self, place: Place, ended: Callable[[SourceSummary], None]) -> None:
         """Publish every picture from ``place`` on, and again from wherever the ring is rewound to.
@@ -61,17 +62,17 @@ class SourceRunner:
                 place = self._rewound()
                 self._source.begin(self._job)
         except Exception:
-            ring.end_of_stream()
+            ring.end_of_stream(self._next)
             raise
 
     def _stream(self, place: Place, ended: Callable[[SourceSummary], None]) -> None:
         """Publish from one place to the end; a rewind ends it early."""
-        orders = self._desk.orders
+        orders, self._next = self._desk.orders, place.frame
         whole = orders.leave or self._persist(place)
         summary = self._source.end()
         if not whole:
             return
-        if self._desk.ring.end_of_stream() or orders.leave:
+        if self._desk.ring.end_of_stream(self._next) or orders.leave:
             frames = self._desk.ring.published
             ended(msgspec.structs.replace(summary, frames=frames, stopped=orders.leave))
 
@@ -92,7 +93,7 @@ class SourceRunner:
                     "stumbled", frame=ring.published, what=describe(error), then="retry"
                 )
                 self._desk.pause(verdict.pause_s)
-                place = Place(ring.published, self._stamp_of(ring.published - 1))
+                place = self._rewound()
                 self._source.begin(self._job)
 
     def _publish_all(self, place: Place) -> bool:
@@ -109,6 +110,7 @@ class SourceRunner:
                 return False
             if not self._publish(lease, picture, taken, decoded):
                 return False
+            self._next = number + 1
             orders.read()
             if orders.leave:
                 return True
@@ -162,7 +164,10 @@ class SourceRunner:
         ring = self._desk.ring
         self._epoch = ring.epoch
         frame = ring.published
-        return Place(frame, self._stamp_of(frame - 1))
+        place = Place(frame, self._stamp_of(frame - 1), counted=self._desk.meter.damaged > 0)
+        if frame < self._begun.frame:  # before what this process has given itself
+            self._begun, self._stamps = place, array("q")
+        return place
 
     def _remember(self, frame: int, pts: int | None) -> None:
         """Keep a frame's time stamp; frames come in order, again after a rewind."""

@@ -129,8 +129,8 @@ class Worker:
         try:
             ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=_order_of(stage))
             self._meter = meter = Meter(segment, plan.id)
-            orders, video, tell = Orders(self._channel), task.media.video, self._channel.send
-            desk = Desk.at(plan.spec.name, ring, meter, orders, video, tell)
+            orders = Orders(self._channel)
+            desk = Desk.at(plan.spec.name, ring, meter, orders, task.media.video)
             self._run(stage, task, desk, log_fd)
         finally:
             self._meter = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import yaml
 
 from mpflow.config import resolve
 from mpflow.session import JobResult, Session
-from mpflow.spec import JobSpec, PipelineSpec
+from mpflow.spec import JobSpec, PipelineSpec, parts_name
 
 SHM = Path("/dev/shm")
 GONE_S = 20
@@ -33,11 +35,17 @@ def foreign(name: str, workers: int = 1, **options: Any) -> dict[str, Any]:
     return {"stage": f"foreign_stages:{name}", "workers": workers, "options": options}
 
 
+def trap(name: str, workers: int = 1, **options: Any) -> dict[str, Any]:
+    """One stage of tests/support/trap_stages.py."""
+    entry = {"stage": f"trap_stages:{name}", "workers": workers, "options": options}
+    return {**entry, "limit": options.pop("limit")} if "limit" in options else entry
+
+
 def job_in(folder: Path, name: str = "out.jsonl", source: str = "numbers") -> JobSpec:
     """A job whose output lies in ``folder``."""
     output = folder / name
     partial = output.with_name(f"{output.stem}.partial{output.suffix}")
-    return JobSpec(f"job-{name}", source, str(output), str(partial))
+    return JobSpec(f"job-{name}", source, str(output), str(partial), parts=str(parts_name(output)))
 
 
 def run_once(spec: PipelineSpec, job: JobSpec) -> JobResult:
@@ -73,6 +81,54 @@ def worker_pids(pid: int, name: str) -> list[int]:
     return found
 
 
+def kill_all(pid: int, number: int = signal.SIGKILL) -> None:
+    """Send a signal to a process and everyone below it."""
+    for process in family(pid):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(number)
+
+
+def run_through_gates(
+    spec: PipelineSpec, job: JobSpec, folder: Path, strikes: Mapping[int, Callable[[int], object]]
+) -> JobResult:
+    """Run a job in which a stage has a gate at each of these frames, and strike there.
+
+    A strike is given the supervisor's process id. The worker at the gate waits meanwhile.
+    """
+    gates = {folder / f"gate-{frame}": strike for frame, strike in strikes.items()}
+    for gate in gates:
+        os.mkfifo(gate)
+    with Session() as session:
+        session.open(spec)
+
+        def attend() -> None:
+            for gate, strike in gates.items():
+                with gate.open("wb"):
+                    strike(session.pid)
+
+        attendant = threading.Thread(target=attend, daemon=True)
+        attendant.start()
+        result = session.run(job)
+    attendant.join(GONE_S)
+    assert not attendant.is_alive(), "the run was over before the last gate"
+    return result
+
+
+def kill_workers(pid: int, name: str = "", number: int = signal.SIGKILL) -> None:
+    """Send a signal to the workers of one stage, or to all workers, below a supervisor."""
+    for worker in worker_pids(pid, name):
+        os.kill(worker, number)
+
+
+def fork_servers(pid: int) -> list[int]:
+    """The fork server below a supervisor."""
+    return [
+        process.pid
+        for process in family(pid)
+        if "forkserver" in " ".join(process.cmdline()) and not process.name().startswith("mpf:")
+    ]
+
+
 def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
@@ -90,4 +146,5 @@ def nothing_left(folder: Path, *, but: Sequence[str] = ()) -> Iterator[None]:
     assert not alive, f"still there: {alive}"
     ours = {name for name in _names(SHM) - segments if name.startswith("mpflow-")}
     assert not ours
-    assert _names(folder) - files <= set(but)
+    left = _names(folder) - files - set(but)
+    assert not left, f"left behind: {left}"

@@ -1,0 +1,268 @@
+"""Stages with traps for tests of recovery: each trap snaps at set frames, once or always.
+
+What they make depends on every pixel and on the order of frames, so that a run in which somebody
+died can be compared with an undisturbed one line by line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from foreign_stages import Numbers, NumbersOptions
+
+from mpflow.frame import Frame
+from mpflow.shm import steps
+from mpflow.spec import BEGINNING, Place, SinkSummary, SourceSummary
+from mpflow.stage import Job, Options, Picture, Sink, Stage, Work
+from mpflow.tokens import Token
+
+BOXES = [(0, 0, 16, 16), (20, 8, 40, 24), (8, 30, 30, 46)]
+
+
+class TrapOptions(Options, frozen=True):
+    """At each of the frames ``at`` do what ``habit`` says: every time, or once with ``once``, a
+    folder in which the snapped traps are marked. A ``gate`` is a FIFO there. ``step``
+    names a shared store before which the worker is killed, at its ``nth`` time, once.
+    """
+
+    habit: str = ""
+    at: tuple[int, ...] = ()
+    once: str = ""
+    step: str = ""
+    nth: int = 1
+
+
+class _Trap:
+    """What a trap does; mixed into stages whose options have the fields of TrapOptions."""
+
+    options: TrapOptions
+
+    def arm(self) -> None:
+        """Kill this process before a shared store, if the options say so."""
+        if not self.options.step or not self._first(f"step-{self.options.step}"):
+            return
+        left = [self.options.nth]
+        mark = self._mark(f"step-{self.options.step}")
+
+        def hook(name: str) -> None:
+            if name == self.options.step:
+                left[0] -= 1
+                if not left[0]:
+                    mark.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        steps.hook = hook
+
+    def spring(self, seq: int) -> None:
+        """Snap, if this is a frame to do so."""
+        if seq not in self.options.at or not self._first(str(seq)):
+            return
+        if self.options.once:
+            self._mark(str(seq)).touch()
+        match self.options.habit:
+            case "raise":
+                raise ValueError(f"a trap at {seq}")
+            case "exit":
+                os._exit(7)
+            case "segfault":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "hang":
+                signal.pause()
+            case "gate":
+                # whoever opens the other end knows that this worker is here, and lets it go on
+                (Path(self.options.once) / f"gate-{seq}").open("rb").read()
+
+    def _first(self, name: str) -> bool:
+        return not self.options.once or not self._mark(name).exists()
+
+    def _mark(self, name: str) -> Path:
+        return Path(self.options.once) / f"{type(self).__name__}-{name}"
+
+
+class ReadOptions(NumbersOptions, frozen=True):
+    """Numbers with a trap."""
+
+    habit: str = ""
+    at: tuple[int, ...] = ()
+    once: str = ""
+    step: str = ""
+    nth: int = 1
+
+
+class Read(_Trap, Numbers):
+    """Numbers with a trap."""
+
+    Options = ReadOptions
+    options: ReadOptions
+
+    def begin(self, job: Job) -> None:
+        super().begin(job)
+        self.arm()
+
+    def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
+        for number, picture in enumerate(super().pictures(place), place.frame):
+            self.spring(number)
+            yield picture
+
+    def end(self) -> SourceSummary:
+        return SourceSummary(self._given, expected=self.options.frames)
+
+
+class PaintOptions(TrapOptions, frozen=True):
+    """How many frames come at once, and how long each takes. ``between`` snaps the trap after so
+    many of the rectangles of a frame were painted."""
+
+    batch: int = 1
+    delay_ms: float = 0
+    between: int = -1
+    building: bool = False
+
+
+class Paint(_Trap, Stage[PaintOptions]):
+    """Adds to three rectangles of a frame what depends on what stood there; not twice the same."""
+
+    Options = PaintOptions
+    options: PaintOptions
+    changes_pixels = True
+
+    @property
+    def max_batch(self) -> int:
+        return self.options.batch
+
+    def begin(self, job: Job) -> None:
+        self.arm()
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            if self.options.between < 0:
+                self._spring_slowly(work.token.seq)
+        for work in batch:
+            time.sleep(self.options.delay_ms / 1000)  # a stage that takes so long a frame
+            self._paint(work.frame, work.token.seq)
+            yield work.token.with_field("trap.paint", work.token.seq)
+
+    def _spring_slowly(self, seq: int) -> None:
+        if self.options.building:
+            with self.context.building():
+                self.spring(seq)
+        else:
+            self.spring(seq)
+
+    def _paint(self, frame: Frame, seq: int) -> None:
+        for number, region in enumerate(frame.edit(BOXES)):
+            if number == self.options.between:
+                self.spring(seq)
+            for plane in region.planes:
+                plane[...] = plane * 3 + 7
+
+
+class FollowOptions(TrapOptions, frozen=True):
+    """How many frames are looked ahead."""
+
+    ahead: int = 0
+
+
+class Follow(_Trap, Stage[FollowOptions]):
+    """Adds up what it has seen of all frames so far: each result depends on all before it."""
+
+    Options = FollowOptions
+    options: FollowOptions
+    ordered = True
+    remembers = True
+
+    @property
+    def holds(self) -> int:
+        return self.options.ahead
+
+    def begin(self, job: Job) -> None:
+        self._sum = 0
+        self._kept: list[Token] = []
+        self.arm()
+
+    def recall(self, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            self._sum = int(token.fields["trap.sum"])
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            self.spring(work.token.seq)
+            self._kept.append(work.token)
+        while len(self._kept) > self.options.ahead:
+            yield self._next()
+
+    def flush(self) -> Iterable[Token]:
+        while self._kept:
+            yield self._next()
+
+    def _next(self) -> Token:
+        token = self._kept.pop(0)
+        self._sum = (self._sum * 31 + token.seq) % 1_000_003
+        return token.with_field("trap.sum", self._sum)
+
+
+class RowsOptions(TrapOptions, frozen=True):
+    """Every ``grid`` rows are durable together."""
+
+    grid: int = 10
+
+
+class Rows(_Trap, Sink[RowsOptions]):
+    """One JSON line a frame; whole groups of lines are durable, and a fresh worker goes on."""
+
+    Options = RowsOptions
+    options: RowsOptions
+    restartable = True
+
+    def begin(self, job: Job) -> None:
+        self._job = job.spec
+        self._path = Path(job.spec.partial)
+        self._rows: list[bytes] = []
+        kept: list[bytes] = []
+        if job.spec.resume and self._path.exists():
+            kept = self._path.read_bytes().splitlines(keepends=True)
+        self._durable = len(kept)
+        self._path.write_bytes(b"".join(kept))
+        Path(job.spec.parts).mkdir(exist_ok=True)
+        self.arm()
+
+    @property
+    def kept(self) -> Place:
+        return Place(self._durable)
+
+    def write(self, token: Token, frame: Frame) -> None:
+        self.spring(token.seq)
+        row = {
+            "seq": token.seq,
+            "pts": token.pts,
+            "state": token.state,
+            "fields": dict(sorted(token.fields.items())),
+            "crc": [zlib.crc32(plane.tobytes()) for plane in frame.planes],
+        }
+        self._rows.append(json.dumps(row).encode() + b"\n")
+        if (token.seq + 1) % self.options.grid == 0:
+            self._keep(token.seq + 1)
+
+    def finish(self, *, complete: bool) -> SinkSummary:
+        if self._rows:
+            self._keep(self._durable + len(self._rows))
+        if complete:
+            self._path.replace(self._job.output)
+        return SinkSummary(self._durable, self._job.output, 0, complete)
+
+    def _keep(self, stop: int) -> None:
+        if self.before_keeping is not None:
+            self.before_keeping(stop)
+        with self._path.open("ab") as file:
+            file.write(b"".join(self._rows))
+        self._rows.clear()
+        self._durable = stop
