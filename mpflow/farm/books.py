@@ -9,10 +9,10 @@ import msgspec
 
 from mpflow.accounts import LedgerSummary
 from mpflow.errors import Degraded
+from mpflow.farm.folder import chunks_in
 from mpflow.farm.numbers import Range
 from mpflow.farm.plan import Plan
 from mpflow.ledger import LEDGER
-from mpflow.spec import SinkSummary
 from mpflow.stretches import Stretch, Totals
 
 
@@ -30,13 +30,13 @@ def ledger_of(plan: Plan) -> LedgerSummary | None:
     return totals.summary()
 
 
-def require_as_asked(plan: Plan, summary: SinkSummary) -> None:
+def require_as_asked(plan: Plan) -> None:
     """Raise Degraded, where the plan is strict, unless every frame is there and as asked."""
     if not plan.pipeline.strict:
         return
-    ledger = summary.ledger or LedgerSummary()
+    ledger = ledger_of(plan) or LedgerSummary()
     words = ledger.words()
-    lost = plan.stop - plan.start - summary.frames - ledger.dropped
+    lost = plan.stop - plan.start - chunks_in(plan).pictures - ledger.dropped
     told = [*([words] if words else []), *([f"{lost} frames lost to damage"] if lost > 0 else [])]
     if told:
         raise Degraded(

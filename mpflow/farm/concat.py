@@ -39,7 +39,7 @@ def concat(
     if asked.overwrite or not is_joined(plan):
         summary = _with_books(plan, _join(plan, file, asked, warn))
         note_joined(plan)
-        require_as_asked(plan, summary)
+    require_as_asked(plan)
     if asked.remove_parts:
         tear_down(plan)
     return summary

@@ -28,9 +28,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is in a parts folder: frames of chunks that are ``made``, names of ``foreign`` ones."""
+    """What is in a parts folder: frames of chunks that are ``made`` and the ``pictures`` in them,
+    names of ``foreign`` ones."""
 
     made: frozenset[Range]
+    pictures: int
     foreign: tuple[str, ...] = ()
 
 
@@ -91,6 +93,7 @@ def chunks_in(plan: Plan) -> Found:
     whole = [chunk for chunk in found(parts) if (chunk.start, chunk.stop) in wanted]
     return Found(
         frozenset((chunk.start, chunk.stop) for chunk in whole if chunk.key == ours),
+        sum(chunk.pictures for chunk in whole if chunk.key == ours),
         tuple(chunk.name for chunk in whole if chunk.key != ours),
     )
 

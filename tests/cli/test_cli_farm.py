@@ -21,6 +21,16 @@ PASS = ("--preset", "passthrough", "--codec", "ffv1")
 PLAN = Path("out.mkv.parts/plan.json")
 
 
+MARK = """
+from mpflow.stage import Stage
+
+class Mark(Stage):
+    def process(self, batch):
+        for work in batch:
+            yield work.token.with_field("marking.here", True)
+"""
+
+
 def make_plan(invoke: Invoke, source: Path, *words: str | Path) -> Result:
     answer = invoke("plan", source, "-o", "out.mkv", *PASS, *words)
     assert answer.exit_code == 0, answer.stderr
@@ -115,6 +125,26 @@ def test_files_of_a_render_are_named_after_their_chunks(
         {"start": 0, "stop": 20},
         {"start": 20, "stop": 30},
     ]
+
+
+def test_a_preset_with_a_stage_of_ones_own_renders_from_anywhere(
+    mpflow: Command, here: Path, short_clip: Path
+) -> None:
+    presets = here / "presets"
+    presets.mkdir()
+    (presets / "marking.py").write_text(MARK)
+    stages = "[{stage: decode}, {stage: 'marking:Mark'}, {stage: encode}]"
+    (presets / "mine.yaml").write_text(f"stages: {stages}\n")
+    ran = mpflow("plan", short_clip, "-o", "out.mkv", "--preset", "presets/mine.yaml")
+    assert (ran.code, ran.out) == (0, "1\n"), ran.err
+    elsewhere = here / "elsewhere"
+    elsewhere.mkdir()
+    command = command_line("render", here / PLAN, "--chunk", "0", "--tokens", "tokens.jsonl")
+    done = subprocess.run(
+        command, cwd=elsewhere, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "marking.here" in (elsewhere / "tokens.jsonl").read_text()
 
 
 def test_a_killed_render_leaves_nothing_that_counts_and_can_be_repeated(

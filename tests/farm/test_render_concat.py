@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -17,12 +18,21 @@ from clips import Clip
 from farmed import make, make_chunk, make_whole, passthrough, planned
 from runs import run_once
 
-from mpflow.errors import ConfigError, InputError, OutputError, Refused
+from mpflow.errors import (
+    ConfigError,
+    InputError,
+    OutputError,
+    Refused,
+    Terminated,
+    interruption,
+)
 from mpflow.farm.concat import Concat, concat
 from mpflow.farm.draw import Drawn
 from mpflow.farm.folder import chunks_in
 from mpflow.farm.plan import Plan
 from mpflow.farm.render import MADE, chunk_job, jobs
+from mpflow.media.assembly import Assembly
+from mpflow.media.chunks import Chunk
 
 REORDERED = {"x264-params": "keyint=7:min-keyint=7:scenecut=0:bframes=3"}
 
@@ -113,14 +123,15 @@ def test_chunks_joined_are_what_one_run_makes(tmp_path: Path, kind: str) -> None
     assert_same(tmp_path / "out.mkv", tmp_path / "whole.mkv")
 
 
-def test_a_lossy_codec_in_mp4_keeps_frames_times_and_sound(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", ["mp4", "mov", "ts"])
+def test_every_container_gets_what_one_run_gives_it(tmp_path: Path, suffix: str) -> None:
     source = KINDS["29.97"](tmp_path)
-    spec = passthrough(**{"encode.codec": "libx264", "encode.crf": 0})
-    drawn = planned(source, tmp_path / "out.mp4", spec, frames=5)
+    spec = passthrough(**{"encode.codec": "libx264", "encode.encoder_options": {"qp": "0"}})
+    drawn = planned(source, tmp_path / f"out.{suffix}", spec, frames=5)
     render_all(drawn.plan)
     join(drawn)
-    make_whole(source, tmp_path / "whole.mp4", spec)
-    assert_same(tmp_path / "out.mp4", tmp_path / "whole.mp4")
+    make_whole(source, tmp_path / f"whole.{suffix}", spec)
+    assert_same(tmp_path / f"out.{suffix}", tmp_path / f"whole.{suffix}")
 
 
 def test_a_range_is_what_one_run_makes_of_it(tmp_path: Path) -> None:
@@ -287,6 +298,23 @@ def test_joining_again_does_nothing_until_the_output_changes(drawn: Drawn) -> No
     output.write_bytes(b"changed by hand")
     with pytest.raises(OutputError, match="exists already"):
         join(drawn)
+
+
+def test_a_join_that_is_stopped_leaves_the_chunks_and_nothing_else(
+    drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    render_all(drawn.plan)
+    before = {path.name for path in tmp_path.iterdir()}
+
+    def stopped(self: Assembly, path: Path, chunk: Chunk) -> None:
+        raise interruption(signal.SIGTERM)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Assembly, "append", stopped)
+        with pytest.raises(Terminated):
+            join(drawn)
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert join(drawn).frames == 14
 
 
 def test_parts_are_removed_only_when_asked_and_other_files_stay(drawn: Drawn) -> None:
