@@ -15,7 +15,7 @@ from typing import Any
 from mpflow.analysis import AnalysisLog
 from mpflow.errors import ResourceError
 from mpflow.graph import Demand
-from mpflow.spec import JobSpec
+from mpflow.spec import JobSpec, name_in_parts
 from mpflow.stage import Stage
 from mpflow.tokens import Token
 
@@ -92,7 +92,7 @@ def begin_log(job: JobSpec, demands: Sequence[Demand]) -> int:
     It lives in memory: only what belongs to durable frames is needed after a crash.
     """
     log = AnalysisLog.create()
-    kept = Path(job.parts) / ANALYSIS
+    kept = Path(job.parts) / name_in_parts(job, ANALYSIS)
     if job.resume and job.parts and any(demand.remembers for demand in demands):
         try:
             data = kept.read_bytes()

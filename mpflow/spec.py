@@ -113,6 +113,14 @@ def parts_name(final: Path) -> Path:
     return final.with_name(f"{final.name}.parts")
 
 
+def name_in_parts(job: JobSpec, name: str) -> str:
+    """What a file of the job beside its chunks is called: in parts that are shared with others,
+    who make chunks of their own, after the job's range (``000000060-000000120.ledger``)."""
+    if not job.chunk:
+        return name
+    return f"{job.start:09d}-{job.stop or 0:09d}.{Path(name).stem}"
+
+
 def partial_name(final: Path) -> Path:
     """NAME.partial.EXT beside NAME.EXT: the ending stays, and with it the kind of file."""
     return final.with_name(f"{final.stem}.partial{final.suffix}")

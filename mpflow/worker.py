@@ -30,7 +30,7 @@ from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
 from mpflow.importer import AnyStage, build
-from mpflow.ledger import Book
+from mpflow.ledger import LEDGER, Book
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.recall import ANALYSIS, Memory, Spill
@@ -44,6 +44,7 @@ from mpflow.spec import (
     Place,
     SinkSummary,
     SourceSummary,
+    name_in_parts,
 )
 from mpflow.stage import Job, Sink, Source, Stage, StageContext
 from mpflow.workerstart import WorkerStart
@@ -170,7 +171,8 @@ class Worker:
                 StageRunner(desk, stage, job, task.rules, memory).run()
             case Sink():
                 parts = _parts_of(stage, task.job)
-                spill = Spill(log, parts / ANALYSIS) if parts and task.remembers else None
+                kept = name_in_parts(task.job, ANALYSIS)
+                spill = Spill(log, parts / kept) if parts and task.remembers else None
                 book = self._book(task, parts, place)
                 wrote = self._sink(stage, SinkRunner(desk, book, place, spill))
                 self._channel.send("finished", summary=msgspec.to_builtins(wrote))
@@ -186,6 +188,7 @@ class Worker:
             trace=Path(task.job.trace) if task.job.trace else None,
             start=place,
             begun=task.started,
+            name=name_in_parts(task.job, LEDGER),
             no_face_for=task.rules.no_face_for,
             alert=lambda what, text, frame: self._channel.send(
                 "alert", what=what, text=text, frame=frame

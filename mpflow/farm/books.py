@@ -13,6 +13,7 @@ from mpflow.farm.folder import chunks_in
 from mpflow.farm.numbers import Range
 from mpflow.farm.plan import Plan
 from mpflow.ledger import LEDGER
+from mpflow.spec import JobSpec, name_in_parts
 from mpflow.stretches import Stretch, Totals
 
 
@@ -48,8 +49,9 @@ def require_as_asked(plan: Plan) -> None:
 def _stretches(parts: Path, chunk: Range) -> Iterator[Stretch]:
     """The lines of one chunk's ledger, which counts from the chunk's first frame."""
     start, stop = chunk
+    of_chunk = JobSpec("", "", start=start, stop=stop, chunk=True)
     try:
-        lines = (parts / f"{start:09d}-{stop:09d}.{LEDGER}").read_bytes().splitlines()
+        lines = (parts / name_in_parts(of_chunk, LEDGER)).read_bytes().splitlines()
         for line in lines:
             stretch = msgspec.json.decode(line, type=Stretch)
             rows = [msgspec.structs.replace(row, frame=row.frame + start) for row in stretch.rows]

@@ -27,7 +27,7 @@ def job(folder: Path, *, strict: bool) -> Drawn:
     for number, stretch in enumerate([Stretch(0, 4, delivered=4), MASKED, Stretch(0, 2, 2)]):
         make_chunk(drawn.plan, number)
         start, stop = drawn.plan.chunks[number]
-        name = f"{start:09d}-{stop:09d}.ledger.jsonl"
+        name = f"{start:09d}-{stop:09d}.ledger"
         (Path(drawn.plan.parts) / name).write_bytes(msgspec.json.encode(stretch) + b"\n")
     return drawn
 
@@ -53,7 +53,7 @@ def test_a_strict_plan_ends_degraded_when_a_frame_is_not_as_asked(tmp_path: Path
 @pytest.mark.parametrize("content", [None, b"", b"{", b'{"start":0,"stop":3,"delivered":3}\n'])
 def test_without_a_whole_ledger_nothing_is_claimed(tmp_path: Path, content: bytes | None) -> None:
     drawn = job(tmp_path, strict=False)
-    ledger = Path(drawn.plan.parts) / "000000004-000000008.ledger.jsonl"
+    ledger = Path(drawn.plan.parts) / "000000004-000000008.ledger"
     ledger.unlink() if content is None else ledger.write_bytes(content)
     assert ledger_of(drawn.plan) is None
     summary = concat(drawn.plan, drawn.file, Concat(), print)

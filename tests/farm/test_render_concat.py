@@ -185,7 +185,7 @@ def test_a_chunk_made_twice_counts_once(drawn: Drawn) -> None:
 def test_a_run_whose_chunk_is_there_when_it_begins_has_nothing_to_do(drawn: Drawn) -> None:
     make_chunk(drawn.plan, 1)
     (chunk,) = Path(drawn.plan.parts).glob("*.nut")
-    ledger = chunk.with_suffix(".ledger.jsonl")
+    ledger = chunk.with_suffix(".ledger")
     ledger.write_text('{"start":0,"stop":4,"delivered":4}\n')
     before = chunk.stat().st_mtime_ns
     result = run_once(drawn.plan.pipeline, chunk_job(drawn.plan, 1))
