@@ -20,12 +20,12 @@ import msgspec
 
 from mpflow.channel import Message
 from mpflow.errors import InternalError, MpflowError, StageDied
-from mpflow.graph import MIB
+from mpflow.graph import MIB, cut_batches
 from mpflow.jobclock import JobClock
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
 from mpflow.orders import Task
-from mpflow.provision import make_ring
+from mpflow.provision import make_ring, shortage
 from mpflow.recall import begin_log
 from mpflow.rescue import Rescue, counted_place
 from mpflow.shm import Bell, Segment, read_stats
@@ -74,6 +74,7 @@ class JobRun:
     broken: bool = False
     source_went: bool = False
     kept: Place = BEGINNING
+    batches: Sequence[int] = ()
     resumed_at: int = 0
     """The frame that an earlier run had come to."""
     ahead: int = 0
@@ -121,6 +122,10 @@ class JobRun:
         geometry = self.segment.geometry
         size = geometry.total_bytes / MIB
         self.tell("debug", f"ring of {geometry.slots} slots, {size:.0f} MiB")
+        self.batches = cut_batches(demands, geometry.slots)
+        if text := shortage(demands, geometry.slots):
+            self.tell("warning", text)
+            self.note_warnings([text])
         self.bells = [Bell.create() for _ in self.spec.stages]
         self.go(JobState.BEGINNING)
         try:
@@ -158,7 +163,12 @@ class JobRun:
             job,
             self.media,
             ops=tuple(stage.name for stage in self.spec.stages[1:]),
-            rules=Rules(self.spec.retries, self.spec.on_failure, self.spec.no_face_for),
+            rules=Rules(
+                self.spec.retries,
+                self.spec.on_failure,
+                self.spec.no_face_for,
+                self.batches[handle.plan.id],
+            ),
             wait=wait,
             started=self.started_ns,
             remembers=any(worker.demand.remembers for worker in self.workers),

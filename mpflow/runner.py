@@ -39,7 +39,8 @@ class StageRunner:
         self._job = job
         self._memory = memory
         self._failures = Failures(desk, rules)
-        self._policy = BatchPolicy(stage.max_batch, int(stage.max_wait_ms * 1e6))
+        size = min(stage.max_batch, rules.batch or stage.max_batch)
+        self._policy = BatchPolicy(size, int(stage.max_wait_ms * 1e6))
         self._held: dict[int, Held] = {}
         self._again: deque[int] = deque()
         self._epoch = desk.ring.epoch

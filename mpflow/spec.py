@@ -67,6 +67,21 @@ class PipelineSpec(Value, frozen=True):
     low_disk: int = 512
 
 
+_ONLY_SPEED = frozenset({"batch", "max_wait_ms", "threads"})
+"""Options that change how fast frames are made, not how they look. An encoder's threads do that."""
+
+
+def settings_of(spec: PipelineSpec) -> dict[str, Any]:
+    """What decides how a pipeline's frames look: every stage with its options, by its name."""
+    *others, sink = spec.stages
+    looks = {
+        stage.name: {key: value for key, value in stage.options.items() if key not in _ONLY_SPEED}
+        for stage in others
+    }
+    targets = {"stages": [stage.target for stage in spec.stages], "on_failure": spec.on_failure}
+    return {**targets, **looks, sink.name: sink.options}
+
+
 class JobSpec(Value, frozen=True):
     """One input and where its output goes. ``partial`` is the output's name while it is made.
 
@@ -187,11 +202,15 @@ class VideoInfo(Value, frozen=True):
 
 
 class Rules(Value, frozen=True):
-    """What a worker is told of the run's rules; see PipelineSpec."""
+    """What a worker is told of the run's rules; see PipelineSpec.
+
+    ``batch`` is the largest batch that the ring has room for; 0 for any.
+    """
 
     retries: int = 0
     on_failure: OnFailure = "fail"
     no_face_for: float = 0.0
+    batch: int = 0
 
 
 class MediaInfo(Value, frozen=True):

@@ -44,7 +44,7 @@ from mpflow.pool import Handle, Pool
 from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
 from mpflow.rescue import Rescue
-from mpflow.spec import JobSpec, PipelineSpec
+from mpflow.spec import JobSpec, PipelineSpec, settings_of
 from mpflow.summary import report_of
 from mpflow.trouble import Trouble
 from mpflow.urls import hide_credentials, is_url
@@ -266,6 +266,8 @@ class Supervisor:
             self._fatal = error
             return
         job = self._queue.popleft()
+        if not job.settings:
+            job = msgspec.structs.replace(job, settings=settings_of(self._spec))
         self._notices.note("info", f"job {job.id}: {job.input}")
         self._progress = Progress(self._spec.stall)
         self._run = JobRun(self._spec, job, self._pool.workers, self._notices.note)

@@ -15,8 +15,8 @@ from mpflow.farm.folder import chunks_in, is_joined, note_joined, tear_down
 from mpflow.farm.numbers import list_text
 from mpflow.farm.plan import Plan, chunk_words
 from mpflow.farm.render import look_at
-from mpflow.farm.sink import settings_of, sink_of
-from mpflow.spec import Job, JobSpec, SinkSummary, partial_name
+from mpflow.farm.sink import sink_of
+from mpflow.spec import Job, JobSpec, SinkSummary, partial_name, settings_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ import msgspec
 from mpflow.errors import MpflowError, OutputError, Refused, ResourceError
 from mpflow.farm.numbers import Range
 from mpflow.farm.plan import PLAN_NAME, Plan, PlanFile
-from mpflow.farm.sink import settings_of, sink_of
+from mpflow.farm.sink import sink_of
 from mpflow.media.chunks import found, remove_parts
-from mpflow.spec import Job, JobSpec, MediaInfo, Value
+from mpflow.spec import Job, JobSpec, MediaInfo, Value, settings_of
 
 CHECKPOINT_NAME = "checkpoint.json"
 _JOINED_NAME = "joined.json"

@@ -17,12 +17,12 @@ from mpflow.config import Resolved
 from mpflow.errors import ConfigError, InputError, Refused
 from mpflow.farm.folder import chunks_in, claim, require_claimed
 from mpflow.farm.plan import Plan
-from mpflow.farm.sink import require_chunks, settings_of
+from mpflow.farm.sink import require_chunks
 from mpflow.importer import read_options, stage_class
 from mpflow.jobs import Planned
 from mpflow.jobs.sidefiles import with_side_files
 from mpflow.presets import TOP_LEVEL
-from mpflow.spec import JobSpec, MediaInfo, PipelineSpec
+from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, settings_of
 
 MADE = "it is made already"
 

@@ -4,18 +4,14 @@ workers."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mpflow.errors import ConfigError, InternalError
 from mpflow.farm.plan import Plan
 from mpflow.importer import build, stage_class
-from mpflow.spec import PipelineSpec, StageSpec
+from mpflow.spec import PipelineSpec
 from mpflow.stage import StageContext
 from mpflow.stages.decode import Decode
 from mpflow.stages.encode import Encode
-
-_NO_PIXELS = frozenset({"batch", "max_wait_ms", "threads"})
-"""Options that change how fast frames are made, not how they look. An encoder's threads do that."""
 
 
 def require_chunks(spec: PipelineSpec) -> None:
@@ -36,13 +32,3 @@ def sink_of(plan: Plan, warn: Callable[[str], None]) -> Encode:
     if not isinstance(sink, Encode):
         raise InternalError(f"{plan.sink.target} is not encode")
     return sink
-
-
-def settings_of(spec: PipelineSpec) -> dict[str, Any]:
-    """What decides how the frames look: the resolved options of every stage, by its name."""
-    *others, sink = spec.stages
-    return {"preset": spec.preset, **{s.name: _looks(s) for s in others}, sink.name: sink.options}
-
-
-def _looks(stage: StageSpec) -> dict[str, Any]:
-    return {key: value for key, value in stage.options.items() if key not in _NO_PIXELS}
