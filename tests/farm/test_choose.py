@@ -47,7 +47,7 @@ def test_frames_that_are_whole_chunks_are_those_chunks(text: str, numbers: list[
         ("0-1", "2-5"),
     ],
 )
-def test_36_a_range_that_is_not_whole_chunks_is_refused_with_the_nearest(
+def test_a_range_that_is_not_whole_chunks_is_refused_with_the_nearest(
     text: str, nearest: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -145,7 +145,7 @@ def test_a_range_is_what_one_run_makes_of_it(tmp_path: Path) -> None:
     assert clips.times(tmp_path / "out.mkv")[0] == 0
 
 
-def test_36_ten_frames_in_chunks_of_four_have_no_frame_beyond_and_none_twice(
+def test_ten_frames_in_chunks_of_four_have_no_frame_beyond_and_none_twice(
     tmp_path: Path,
 ) -> None:
     source = clips.make(tmp_path / "in.mp4", Clip(pts=range(10)))

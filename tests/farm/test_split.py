@@ -14,7 +14,7 @@ from mpflow.farm.split import Split
 NTSC = Fraction(30000, 1001)
 
 
-def test_36_the_last_chunk_of_ten_frames_by_four_ends_at_ten() -> None:
+def test_the_last_chunk_of_ten_frames_by_four_ends_at_ten() -> None:
     assert Split(frames=4).chunks(0, 10, None) == ((0, 4), (4, 8), (8, 10))
 
 
