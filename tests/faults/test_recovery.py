@@ -17,6 +17,7 @@ from runs import (
     kill_all,
     kill_workers,
     lines_of,
+    marks_in,
     nothing_left,
     pipeline_of,
     run_through_gates,
@@ -30,12 +31,6 @@ from mpflow.spec import JobSpec, PipelineSpec
 
 FRAMES = 60
 LEFT = ["preset.yaml", "out.jsonl", "out.jsonl.parts", "marks"]
-
-
-def marks_in(folder: Path) -> str:
-    marks = folder / "marks"
-    marks.mkdir(exist_ok=True)
-    return str(marks)
 
 
 def run(spec: PipelineSpec, job: JobSpec) -> JobResult:

@@ -41,6 +41,13 @@ def trap(name: str, workers: int = 1, **options: Any) -> dict[str, Any]:
     return {**entry, "limit": options.pop("limit")} if "limit" in options else entry
 
 
+def marks_in(folder: Path) -> str:
+    """A folder for traps that snap once."""
+    marks = folder / "marks"
+    marks.mkdir(exist_ok=True)
+    return str(marks)
+
+
 def job_in(folder: Path, name: str = "out.jsonl", source: str = "numbers") -> JobSpec:
     """A job whose output lies in ``folder``."""
     output = folder / name

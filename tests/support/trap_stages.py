@@ -28,7 +28,7 @@ BOXES = [(0, 0, 16, 16), (20, 8, 40, 24), (8, 30, 30, 46)]
 class TrapOptions(Options, frozen=True):
     """At each of the frames ``at`` do what ``habit`` says: every time, or once with ``once``, a
     folder in which the snapped traps are marked. A ``gate`` is a FIFO there. ``step``
-    names a shared store before which the worker is killed, at its ``nth`` time, once.
+    names a shared store before which the worker is killed (or stopped), at its ``nth`` time, once.
     """
 
     habit: str = ""
@@ -55,7 +55,8 @@ class _Trap:
                 left[0] -= 1
                 if not left[0]:
                     mark.touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    stop = self.options.habit == "stop"
+                    os.kill(os.getpid(), signal.SIGSTOP if stop else signal.SIGKILL)
 
         steps.hook = hook
 
