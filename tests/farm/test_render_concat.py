@@ -29,7 +29,7 @@ from mpflow.errors import (
 from mpflow.farm.concat import Concat, concat
 from mpflow.farm.draw import Drawn
 from mpflow.farm.folder import chunks_in
-from mpflow.farm.plan import Plan
+from mpflow.farm.plan import Plan, load
 from mpflow.farm.render import MADE, chunk_job, jobs
 from mpflow.media.assembly import Assembly
 from mpflow.media.chunks import Chunk
@@ -335,6 +335,21 @@ def test_planning_the_same_again_keeps_the_chunks(drawn: Drawn) -> None:
     assert again.repeated
     assert again.plan == drawn.plan
     assert chunks_in(again.plan).made == {(0, 4)}
+
+
+def test_a_relative_plan_goes_on_where_its_share_is_mounted_elsewhere(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    drawn = planned(KINDS["mp4"](here), here / "out.mkv", passthrough(), relative=True)
+    make_chunk(drawn.plan, 0)
+    there = here.rename(tmp_path / "there")
+    file = there / "out.mkv.parts" / "plan.json"
+    plan = load(file)
+    assert [job.skipped for job in jobs(plan, [0, 1], print)] == [MADE, ""]
+    for number in (1, 2, 3):
+        make_chunk(plan, number)
+    assert concat(plan, file, Concat(), print) is not None
+    assert len(clips.times(there / "out.mkv")) == 14
 
 
 @pytest.mark.parametrize(
