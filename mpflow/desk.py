@@ -20,7 +20,10 @@ PATIENCE_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What a runner works with: its place in the pipeline, the ring, the meter, its orders."""
+    """What a runner works with: its place in the pipeline, the ring, the meter, its orders.
+
+    ``worker`` is its number among the workers of its stage.
+    """
 
     name: str
     worker: int
@@ -36,10 +39,12 @@ class Desk:
         return self.ring.segment.geometry.slots
 
     @classmethod
-    def at(cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo) -> Desk:
-        """The desk of one worker for one input."""
+    def at(  # noqa: PLR0913 - one value for each thing on the desk
+        cls, name: str, ring: Ring, meter: Meter, orders: Orders, video: VideoInfo, *, number: int
+    ) -> Desk:
+        """The desk of one worker, the ``number``-th of its stage, for one input."""
         layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-        return cls(name, ring.worker, ring, meter, orders, layout, Colour.from_tags(video))
+        return cls(name, number, ring, meter, orders, layout, Colour.from_tags(video))
 
     def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
         """The pixels of a leased slot; edits of an editable one go through the worker's journal."""

@@ -29,14 +29,13 @@ from mpflow.frame import Frame
 from mpflow.graph import plan_workers
 from mpflow.jobs import Request, jobs_of, settle
 from mpflow.jobs.folders import folders_for
-from mpflow.ledger import Book
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.report import Report
 from mpflow.session import JobResult, Session
 from mpflow.shm import Bell, Order, Ring, Segment
-from mpflow.sinkrunner import SinkRunner
-from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, RunSpec, SinkSummary, StageSpec
+from mpflow.sinkrunner import SinkRunner, open_book
+from mpflow.spec import JobSpec, PipelineSpec, RunSpec, SinkSummary, StageSpec
 from mpflow.tokens import Token
 
 CALLER = StageSpec("caller", "the caller itself")
@@ -74,7 +73,7 @@ class Pipeline:
         resolved = _resolve(spec)
         self._spec = msgspec.structs.replace(resolved, stages=(*resolved.stages[:-1], CALLER))
         self._log_file = str(spec.log_file)
-        self._job = JobSpec("job-1", os.fspath(spec.input))
+        self._job = _without_output(spec)
         self._left_early = False
         self._session: Session | None = None
         self.report: Report | None = None
@@ -107,13 +106,13 @@ class Pipeline:
         session.start(self._job)
         orders = _CallerOrders(session, self._job)
         message, descriptors = orders.wait_for_begin()
-        media = msgspec.convert(message["task"], Task).media
+        task = msgspec.convert(message["task"], Task)
         segment = Segment.attach(descriptors[0])
         bells = [Bell(fd) for fd in descriptors[2:]]
         for descriptor in descriptors[:2]:  # the second is the analysis log, of no use here
             os.close(descriptor)
         try:
-            yield from self._frames(session.channel, segment, bells, orders, media)
+            yield from self._frames(session.channel, segment, bells, orders, task)
             self.report = orders.wait_for_report()
             self._left_early = False
         finally:
@@ -127,13 +126,14 @@ class Pipeline:
         segment: Segment,
         bells: list[Bell],
         orders: _CallerOrders,
-        media: MediaInfo,
+        task: Task,
     ) -> Iterator[tuple[Token, Frame]]:
         plan = plan_workers(self._spec)[-1]
         ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=Order.WATERMARK)
-        desk = Desk.at(CALLER.name, ring, Meter(segment, plan.id), orders, media.video)
+        meter, video = Meter(segment, plan.id), task.media.video
+        desk = Desk.at(CALLER.name, ring, meter, orders, video, number=plan.number)
         channel.send("begun")
-        runner = SinkRunner(desk, Book())
+        runner = SinkRunner(desk, open_book(task, desk))
         yield from runner.frames()
         orders.raise_if_failed()
         summary = runner.close(SinkSummary(runner.written))
@@ -212,11 +212,7 @@ def _plan(spec: RunSpec) -> JobSpec:
         raise ConfigError(f"{source!r} is a folder", cure="run its files one by one")
     if Path(output).is_file() and not spec.overwrite:
         raise OutputError(f"{output!r} exists already", cure="overwrite=True replaces it")
-    if not 0 <= spec.start < (spec.start + 1 if spec.stop is None else spec.stop):
-        raise ConfigError(
-            f"start={spec.start}, stop={spec.stop} is no range of frames",
-            cure="frames are counted from 0, and stop is after the last one",
-        )
+    _check_range(spec)
     (job,) = jobs_of(
         Request(
             [source],
@@ -231,6 +227,29 @@ def _plan(spec: RunSpec) -> JobSpec:
         )
     )
     return job
+
+
+def _without_output(spec: RunSpec) -> JobSpec:
+    """The job of a caller who takes the frames itself."""
+    _check_range(spec)
+    if spec.resume:
+        raise ConfigError("a Pipeline keeps nothing to go on with", cure="start= skips frames")
+    return JobSpec(
+        "job-1",
+        os.fspath(spec.input),
+        start=spec.start,
+        stop=spec.stop,
+        tokens=os.fspath(spec.tokens),
+        trace=os.fspath(spec.trace),
+    )
+
+
+def _check_range(spec: RunSpec) -> None:
+    if not 0 <= spec.start < (spec.start + 1 if spec.stop is None else spec.stop):
+        raise ConfigError(
+            f"start={spec.start}, stop={spec.stop} is no range of frames",
+            cure="frames are counted from 0, and stop is after the last one",
+        )
 
 
 def _resolve(spec: RunSpec) -> PipelineSpec:

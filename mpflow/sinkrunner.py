@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,10 +19,11 @@ from mpflow import wire
 from mpflow.desk import Desk
 from mpflow.errors import ContractError
 from mpflow.frame import Frame
-from mpflow.ledger import Book
+from mpflow.ledger import LEDGER, Book
+from mpflow.orders import Task
 from mpflow.recall import Spill
 from mpflow.shm import Lease
-from mpflow.spec import BEGINNING, Place, SinkSummary
+from mpflow.spec import BEGINNING, Place, SinkSummary, name_in_parts
 from mpflow.stage import Sink
 from mpflow.tokens import FrameState, Stamp, Token
 
@@ -127,3 +129,17 @@ class SinkRunner:
                 )
             else:
                 desk.meter.waited_for_input(desk.wait())
+
+
+def open_book(task: Task, desk: Desk, parts: Path | None = None, start: Place = BEGINNING) -> Book:
+    """Where the frames' outcomes are kept, beside the parts of a sink that can go on."""
+    return Book(
+        parts,
+        tokens=Path(task.job.tokens) if task.job.tokens else None,
+        trace=Path(task.job.trace) if task.job.trace else None,
+        start=start,
+        begun=task.started,
+        name=name_in_parts(task.job, LEDGER),
+        no_face_for=task.rules.no_face_for,
+        alert=lambda what, text, frame: desk.tell("alert", what=what, text=text, frame=frame),
+    )

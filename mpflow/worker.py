@@ -30,13 +30,12 @@ from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
 from mpflow.importer import AnyStage, build
-from mpflow.ledger import LEDGER, Book
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.recall import ANALYSIS, Memory, Spill
 from mpflow.runner import StageRunner
 from mpflow.shm import Bell, Doing, Order, Ring, Segment, arm
-from mpflow.sinkrunner import SinkRunner
+from mpflow.sinkrunner import SinkRunner, open_book
 from mpflow.sourcerunner import SourceRunner
 from mpflow.spec import (
     BEGINNING,
@@ -131,7 +130,8 @@ class Worker:
             ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=_order_of(stage))
             self._meter = meter = Meter(segment, plan.id)
             orders = Orders(self._channel)
-            desk = Desk.at(plan.spec.name, ring, meter, orders, task.media.video)
+            video = task.media.video
+            desk = Desk.at(plan.spec.name, ring, meter, orders, video, number=plan.number)
             self._run(stage, task, desk, log_fd)
         finally:
             self._meter = None
@@ -173,27 +173,12 @@ class Worker:
                 parts = _parts_of(stage, task.job)
                 kept = name_in_parts(task.job, ANALYSIS)
                 spill = Spill(log, parts / kept) if parts and task.remembers else None
-                book = self._book(task, parts, place)
+                book = open_book(task, desk, parts, place)
                 wrote = self._sink(stage, SinkRunner(desk, book, place, spill))
                 self._channel.send("finished", summary=msgspec.to_builtins(wrote))
 
     def _say_ended(self, summary: SourceSummary) -> None:
         self._channel.send("ended", summary=msgspec.to_builtins(summary))
-
-    def _book(self, task: Task, parts: Path | None, place: Place) -> Book:
-        """Where the frames' outcomes are kept, beside the parts of a sink that can go on."""
-        return Book(
-            parts,
-            tokens=Path(task.job.tokens) if task.job.tokens else None,
-            trace=Path(task.job.trace) if task.job.trace else None,
-            start=place,
-            begun=task.started,
-            name=name_in_parts(task.job, LEDGER),
-            no_face_for=task.rules.no_face_for,
-            alert=lambda what, text, frame: self._channel.send(
-                "alert", what=what, text=text, frame=frame
-            ),
-        )
 
     def _sink(self, sink: Sink[Any], runner: SinkRunner) -> SinkSummary:
         """Run the sink; when it fails, close what it has written before the error is reported."""
