@@ -58,7 +58,9 @@ class Parts:
         return Place(self.chunks[-1].stop, self.chunks[-1].last) if self.chunks else BEGINNING
 
     def refuse_earlier(self, output: Path) -> None:
-        """Raise OutputError where an earlier run left something to go on with."""
+        """Raise OutputError where an earlier run left something to go on with, Refused where the
+        folder is a farm's."""
+        self._refuse_others()
         if kept := durable(self.folder):
             raise OutputError(
                 f"{str(output)!r} has {kept[-1].stop} frames of an earlier run",
@@ -84,13 +86,22 @@ class Parts:
         """
         if not going_on:
             if not overwrite:
-                checkpoint.load(self.folder)  # a file that is not ours is not to be removed
+                self._refuse_others()
             if resume:
                 clear(self.folder)
             else:
                 remove_parts(self.folder)
         checkpoint.claim(self.folder, key)
         self.know(key)
+
+    def _refuse_others(self) -> None:
+        """Raise Refused for a folder that is a farm's, or whose checkpoint is none of ours."""
+        kept = checkpoint.load(self.folder)
+        if kept is not None and kept.get("grid") == 0:
+            raise Refused(
+                f"{str(self.folder)!r} is planned for a farm",
+                cure="join its chunks with `mpflow concat`; -y removes them and starts anew",
+            )
 
     def know(self, key: checkpoint.Key) -> None:
         """Take what the chunks have to be made with."""
