@@ -16,7 +16,7 @@ import msgspec
 
 from mpflow.accounts import LedgerSummary
 from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError, Refused
-from mpflow.media.chunks import durable, is_done, remove_parts
+from mpflow.media.chunks import durable, is_done, is_shared, remove_parts
 from mpflow.report import Report
 from mpflow.session import JobResult
 from mpflow.spec import JobSpec
@@ -39,6 +39,9 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
         _clear_up(job)
         degraded = strict and _is_degraded(result.report)
         return JobResult(result.report, _degraded(result.report)) if degraded else result
+    if job.chunk and isinstance(result.error, Interrupted):
+        again = "nothing of the chunk was kept: render it again"
+        return JobResult(result.report, _completed(result.error, again, named=False))
     if not job.partial or job.output == STDOUT:
         return result
     partial = Path(job.partial)
@@ -50,8 +53,7 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
             partial.unlink()
     going_on = frames if partial.suffix == LINES else _durable(job)
     if not going_on and job.parts and not isinstance(result.error, Refused):
-        with suppress(OSError):
-            remove_parts(Path(job.parts))
+        _remove(Path(job.parts))
     report = msgspec.structs.replace(
         result.report,
         partial=job.partial if frames else "",
@@ -68,9 +70,16 @@ def _clear_up(job: JobSpec) -> None:
             remove_parts(Path(job.parts))
 
 
+def _remove(parts: Path) -> None:
+    """Remove parts that nobody can go on with; those of a farm are not this job's."""
+    if not is_shared(parts):
+        with suppress(OSError):
+            remove_parts(parts)
+
+
 def _durable(job: JobSpec) -> int:
     """Frames in the parts that another run can go on with."""
-    chunks = durable(Path(job.parts)) if job.parts else []
+    chunks = durable(Path(job.parts)) if job.parts and not is_shared(Path(job.parts)) else []
     return chunks[-1].stop if chunks else 0
 
 

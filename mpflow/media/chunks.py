@@ -31,6 +31,14 @@ _HALF = re.compile(r"^(checkpoint|done)\.json\.[\w-]+\.tmp$")
 _OURS = re.compile(r"^\d{9,}-\d{9,}\.\w+(\.[\w-]+)?(\.tmp)?$")
 
 
+class _Key(msgspec.Struct):
+    grid: int = -1
+
+
+class _Checkpoint(msgspec.Struct):
+    key: _Key
+
+
 class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A finished chunk, as its companion describes it: frames ``start`` up to ``stop``.
 
@@ -108,6 +116,14 @@ def durable(folder: Path) -> list[Chunk]:
 def is_done(folder: Path) -> bool:
     """Whether the output of these parts has got its final name."""
     return (folder / DONE).exists()
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether the folder is planned for machines that make its chunks one by one."""
+    with suppress(OSError, msgspec.DecodeError):
+        stored = msgspec.json.decode((folder / CHECKPOINT).read_bytes(), type=_Checkpoint)
+        return stored.key.grid == 0
+    return False
 
 
 def sweep(folder: Path, keep: Sequence[Chunk]) -> None:

@@ -22,6 +22,7 @@ from mpflow.media.chunks import (
     clear,
     durable,
     found,
+    is_shared,
     remove_parts,
     sweep,
     temporary,
@@ -96,8 +97,8 @@ class Parts:
 
     def _refuse_others(self) -> None:
         """Raise Refused for a folder that is a farm's, or whose checkpoint is none of ours."""
-        kept = checkpoint.load(self.folder)
-        if kept is not None and kept.get("grid") == 0:
+        checkpoint.load(self.folder)
+        if is_shared(self.folder):
             raise Refused(
                 f"{str(self.folder)!r} is planned for a farm",
                 cure="join its chunks with `mpflow concat`; -y removes them and starts anew",

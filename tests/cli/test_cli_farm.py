@@ -198,7 +198,9 @@ def test_sigterm_ends_a_render_with_143_and_nothing_counts(
         rest, _ = render.communicate(timeout=LIMIT_S)
     assert render.returncode == 143
     ended = [json.loads(line) for line in rest.splitlines()]
-    assert [e["status"] for e in ended if e["event"] == "done"] == ["stopped", "not run"]
+    done = [event for event in ended if event["event"] == "done"]
+    assert [event["status"] for event in done] == ["stopped", "not run"]
+    assert "render it again" in done[0]["error"]["cure"]
     assert chunk_files() == []
 
 
@@ -213,6 +215,16 @@ def test_two_renders_of_one_chunk_do_not_clobber_each_other(
     assert chunk_files() == ["000000000-000000030.nut"]
     assert invoke("concat", PLAN).exit_code == 0
     assert in_milliseconds(here / "out.mkv") == in_milliseconds(short_clip)
+
+
+def test_a_run_that_fails_leaves_a_farms_parts_alone(
+    invoke: Invoke, mpflow: Command, short_clip: Path
+) -> None:
+    make_plan(invoke, short_clip, "--chunk-frames", "10")
+    before = sorted(path.name for path in PLAN.parent.iterdir())
+    Path("text.mp4").write_text("this is no video\n" * 100)
+    assert mpflow("run", "text.mp4", "-o", "out.mkv", *PASS).code == 3
+    assert sorted(path.name for path in PLAN.parent.iterdir()) == before
 
 
 @pytest.mark.parametrize("words", [[], ["--resume"]])
