@@ -102,23 +102,55 @@ def run_through_gates(
 
     A strike is given the supervisor's process id. The worker at the gate waits meanwhile.
     """
+    with Session() as session:
+        session.open(spec)
+        return pass_gates(session, job, folder, strikes)
+
+
+def pass_gates(
+    session: Session, job: JobSpec, folder: Path, strikes: Mapping[int, Callable[[int], object]]
+) -> JobResult:
+    """The same in a session that is there already."""
     gates = {folder / f"gate-{frame}": strike for frame, strike in strikes.items()}
     for gate in gates:
         os.mkfifo(gate)
-    with Session() as session:
-        session.open(spec)
 
-        def attend() -> None:
-            for gate, strike in gates.items():
-                with gate.open("wb"):
-                    strike(session.pid)
+    def attend() -> None:
+        for gate, strike in gates.items():
+            with gate.open("wb"):
+                strike(session.pid)
 
-        attendant = threading.Thread(target=attend, daemon=True)
-        attendant.start()
-        result = session.run(job)
+    attendant = threading.Thread(target=attend, daemon=True)
+    attendant.start()
+    result = session.run(job)
     attendant.join(GONE_S)
     assert not attendant.is_alive(), "the run was over before the last gate"
     return result
+
+
+class Ear:
+    """Listens to a session, and lets a test wait for a line of its log."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._news = threading.Condition()
+
+    def __call__(self, message: dict[str, Any]) -> None:
+        if message["kind"] == "log":
+            with self._news:
+                self._lines.append(message["record"]["text"])
+                self._news.notify_all()
+
+    def wait_for(self, words: str) -> None:
+        """Wait for the next line with these words; what was said before it is forgotten."""
+        with self._news:
+            assert self._news.wait_for(lambda: self._heard(words), GONE_S), f"nobody said {words!r}"
+
+    def _heard(self, words: str) -> bool:
+        while self._lines:
+            if words in self._lines.pop(0):
+                return True
+        return False
 
 
 def kill_workers(pid: int, name: str = "", number: int = signal.SIGKILL) -> None:

@@ -1,7 +1,8 @@
 """Stages with traps for tests of recovery: each trap snaps at set frames, once or always.
 
 What they make depends on every pixel and on the order of frames, so that a run in which somebody
-died can be compared with an undisturbed one line by line.
+died can be compared with an undisturbed one line by line. The traps of one job alone can stand in
+its input, as JSON: ``{"paint": {"step": "J1"}}``; they are marked beside its output.
 """
 
 from __future__ import annotations
@@ -12,13 +13,17 @@ import signal
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from foreign_stages import Numbers, NumbersOptions
+import msgspec
+from foreign_stages import Numbers, NumbersOptions, fill
 
 from mpflow.frame import Frame
 from mpflow.shm import steps
-from mpflow.spec import BEGINNING, Place, SinkSummary, SourceSummary
+from mpflow.spec import BEGINNING, JobSpec, Place, SinkSummary, SourceSummary
 from mpflow.stage import Job, Options, Picture, Sink, Stage, Work
 from mpflow.tokens import Token
 
@@ -43,8 +48,11 @@ class _Trap:
 
     options: TrapOptions
 
-    def arm(self) -> None:
-        """Kill this process before a shared store, if the options say so."""
+    def arm(self, job: Job) -> None:
+        """Set the traps; one may kill this process before a shared store."""
+        self._asked = getattr(self, "_asked", self.options)
+        self.options = msgspec.structs.replace(self._asked, **self._told(job.spec))
+        steps.hook = None
         if not self.options.step or not self._first(f"step-{self.options.step}"):
             return
         left = [self.options.nth]
@@ -83,6 +91,14 @@ class _Trap:
                 # whoever opens the other end knows that this worker is here, and lets it go on
                 (Path(self.options.once) / f"gate-{seq}").open("rb").read()
 
+    def _told(self, job: JobSpec) -> dict[str, Any]:
+        """The traps that the job itself has for this stage."""
+        if not job.input.startswith("{"):
+            return {}
+        marks = Path(f"{job.output}.marks")
+        marks.mkdir(exist_ok=True)
+        return {"once": str(marks), **json.loads(job.input).get(self.context.name, {})}
+
     def _first(self, name: str) -> bool:
         return not self.options.once or not self._mark(name).exists()
 
@@ -91,13 +107,14 @@ class _Trap:
 
 
 class ReadOptions(NumbersOptions, frozen=True):
-    """Numbers with a trap."""
+    """Numbers with a trap; with ``filling`` it snaps when the frame has a slot already."""
 
     habit: str = ""
     at: tuple[int, ...] = ()
     once: str = ""
     step: str = ""
     nth: int = 1
+    filling: bool = False
 
 
 class Read(_Trap, Numbers):
@@ -108,12 +125,19 @@ class Read(_Trap, Numbers):
 
     def begin(self, job: Job) -> None:
         super().begin(job)
-        self.arm()
+        self.arm(job)
 
     def pictures(self, place: Place = BEGINNING) -> Iterator[Picture]:
         for number, picture in enumerate(super().pictures(place), place.frame):
-            self.spring(number)
-            yield picture
+            if not self.options.filling:
+                self.spring(number)
+                yield picture
+            else:
+                yield replace(picture, fill=partial(self._fill, number))
+
+    def _fill(self, number: int, frame: Frame) -> None:
+        self.spring(number)
+        fill(frame, number)
 
     def end(self) -> SourceSummary:
         return SourceSummary(self._given, expected=self.options.frames)
@@ -141,7 +165,7 @@ class Paint(_Trap, Stage[PaintOptions]):
         return self.options.batch
 
     def begin(self, job: Job) -> None:
-        self.arm()
+        self.arm(job)
 
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         for work in batch:
@@ -188,7 +212,7 @@ class Follow(_Trap, Stage[FollowOptions]):
     def begin(self, job: Job) -> None:
         self._sum = 0
         self._kept: list[Token] = []
-        self.arm()
+        self.arm(job)
 
     def recall(self, tokens: Iterable[Token]) -> None:
         for token in tokens:
@@ -234,7 +258,7 @@ class Rows(_Trap, Sink[RowsOptions]):
         self._durable = len(kept)
         self._path.write_bytes(b"".join(kept))
         Path(job.spec.parts).mkdir(exist_ok=True)
-        self.arm()
+        self.arm(job)
 
     @property
     def kept(self) -> Place:
