@@ -11,7 +11,6 @@ done        the outcome is known
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -20,22 +19,18 @@ import msgspec
 
 from mpflow.channel import Message
 from mpflow.errors import InternalError, MpflowError, StageDied
-from mpflow.graph import MIB, cut_batches
 from mpflow.jobclock import JobClock
+from mpflow.jobring import JobRing
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
-from mpflow.orders import Task
-from mpflow.provision import make_ring, shortage
-from mpflow.recall import begin_log
-from mpflow.rescue import Rescue, counted_place
-from mpflow.shm import Bell, Segment, read_stats
+from mpflow.rescue import Rescue
+from mpflow.shm import Segment
 from mpflow.spec import (
     BEGINNING,
     JobSpec,
     MediaInfo,
     PipelineSpec,
     Place,
-    Rules,
     SinkSummary,
     SourceSummary,
 )
@@ -60,8 +55,7 @@ class JobRun:
     tell: Callable[..., None]
     machine: Machine[JobState] = field(default_factory=job_machine)
     media: MediaInfo | None = None
-    segment: Segment | None = None
-    bells: list[Bell] = field(default_factory=list)
+    ring: JobRing | None = None
     read: SourceSummary | None = None
     wrote: SinkSummary | None = None
     error: MpflowError | None = None
@@ -73,15 +67,18 @@ class JobRun:
     warnings: list[str] = field(default_factory=list)
     broken: bool = False
     source_went: bool = False
-    kept: Place = BEGINNING
-    batches: Sequence[int] = ()
+    sink_begun: bool = False
     resumed_at: int = 0
     """The frame that an earlier run had come to."""
     ahead: int = 0
     """Frames that are done beyond those the sink has counted: an earlier run's, less those that
     had to be made again."""
-    log: int = -1
     rescue: Rescue = field(init=False)
+
+    @property
+    def segment(self) -> Segment | None:
+        """The ring's memory, once it is made."""
+        return None if self.ring is None else self.ring.segment
 
     @property
     def source(self) -> Handle:
@@ -115,24 +112,11 @@ class JobRun:
             return
         try:
             demands = [handle.demand for handle in self.workers]
-            self.segment = make_ring(self.spec, self.media.video, demands)
+            self.ring = JobRing.make(self.spec, self.job, self.media, demands, self._say)
         except MpflowError as error:
             self.fail(error)
             return
-        geometry = self.segment.geometry
-        size = geometry.total_bytes / MIB
-        self.tell("debug", f"ring of {geometry.slots} slots, {size:.0f} MiB")
-        self.batches = cut_batches(demands, geometry.slots)
-        if text := shortage(demands, geometry.slots):
-            self.tell("warning", text)
-            self.note_warnings([text])
-        self.bells = [Bell.create() for _ in self.spec.stages]
         self.go(JobState.BEGINNING)
-        try:
-            self.log = begin_log(self.job, demands)
-        except MpflowError as error:
-            self.fail(error)
-            return
         # a run that goes on begins where its sink finds the last durable frame
         goes_on = self.job.resume and self.sink.demand.restartable
         self.source_went = not goes_on
@@ -142,39 +126,31 @@ class JobRun:
 
     def note_ready(self, handle: Handle) -> None:
         """A worker has opened its stage; one that replaces another joins the job."""
-        if self.segment is None or handle.begun or not handle.idle:
+        if self.ring is None or handle.begun or not handle.idle:
             return
         if self.machine.is_in(JobState.ABORTING, JobState.DONE):
             return
         job, at_an_end = self.job, handle in (self.source, self.sink)
-        if handle is self.sink:
+        if handle is self.sink and self.sink_begun:
             job = msgspec.structs.replace(job, resume=True)
         self._begin(handle, job, wait=at_an_end)
         if handle is self.source and self.source_went:
-            handle.tell("go", place=msgspec.to_builtins(counted_place(self)))
+            place = self.ring.source_place(handle.plan.id)
+            handle.tell("go", place=msgspec.to_builtins(place))
 
     def _begin(self, handle: Handle, job: JobSpec, *, wait: bool) -> None:
         """Give a worker its part of the job; one that waits does nothing before it hears ``go``."""
-        assert self.segment is not None
+        assert self.ring is not None and self.media is not None
         handle.move(WorkerState.BUSY, self.job.id)
         handle.begun, handle.idle, handle.waits = False, False, wait
-        assert self.media is not None
-        task = Task(
-            job,
-            self.media,
-            ops=tuple(stage.name for stage in self.spec.stages[1:]),
-            rules=Rules(
-                self.spec.retries,
-                self.spec.on_failure,
-                self.spec.no_face_for,
-                self.batches[handle.plan.id],
-            ),
-            wait=wait,
-            started=self.started_ns,
-            remembers=any(worker.demand.remembers for worker in self.workers),
-        )
-        descriptors = [self.segment.fd, self.log, *(bell.fileno() for bell in self.bells)]
-        handle.tell("begin", descriptors, task=msgspec.to_builtins(task))
+        task = self.ring.task(self.spec, job, self.media, handle.plan.id)
+        task = msgspec.structs.replace(task, wait=wait, started=self.started_ns)
+        handle.tell("begin", self.ring.descriptors(), task=msgspec.to_builtins(task))
+
+    def _say(self, level: str, text: str) -> None:
+        self.tell(level, text)
+        if level == "warning":
+            self.note_warnings([text])
 
     def hear(self, handle: Handle, message: Message) -> None:
         """Take in what a worker says about the job."""
@@ -184,7 +160,6 @@ class JobRun:
             case "begun":
                 self.note_begun(handle, msgspec.convert(message.get("place", {}), Place))
             case "kept":
-                self.kept = msgspec.convert(message["place"], Place)
                 self.rescue.progress()
             case "ended":
                 self.note_read(msgspec.convert(message["summary"], SourceSummary))
@@ -238,6 +213,7 @@ class JobRun:
     def note_begun(self, handle: Handle, place: Place = BEGINNING) -> None:
         """One worker has opened its end; a sink that waits says from where on."""
         handle.begun = True
+        self.sink_begun |= handle is self.sink
         if handle.waits:
             self._note_place(handle, place)
             self.rescue.begun(handle, place)
@@ -247,8 +223,8 @@ class JobRun:
 
     def _note_place(self, handle: Handle, place: Place) -> None:
         """A sink that goes on says where; it counts nothing before it hears ``go``."""
-        if handle is self.sink and self.segment is not None:
-            self.ahead = place.frame - read_stats(self.segment)[handle.plan.id].frames
+        if handle is self.sink and self.ring is not None:
+            self.ahead = place.frame - self.ring.frames_of(handle.plan.id)
             if self.machine.is_in(JobState.BEGINNING):
                 self.resumed_at = place.frame
 
@@ -365,15 +341,9 @@ class JobRun:
 
     def release(self) -> None:
         """Let go of the ring."""
-        if self.segment is not None:
-            self.segment.close()
-            self.segment = None
-        if self.log >= 0:
-            os.close(self.log)
-            self.log = -1
-        for bell in self.bells:
-            bell.close()
-        self.bells = []
+        if self.ring is not None:
+            self.ring.close()
+            self.ring = None
 
     def _finish_when_idle(self) -> None:
         leaving = self.machine.is_in(JobState.CONCLUDING, JobState.ABORTING)

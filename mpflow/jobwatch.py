@@ -20,14 +20,29 @@ START_S = 1800.0
 """How long a worker may take to open its stage: a model may have to be fetched first."""
 
 
+def watch_starts(run: JobRun, rows: Sequence[WorkerStats], now: float) -> None:
+    """Kill a worker that takes another's place and does not come to it."""
+    for handle in run.workers:
+        if not isinstance(handle, WorkerHandle) or not handle.alive or handle.killed:
+            continue
+        since = now - handle.machine.since / 1e9
+        if handle.machine.is_in(WorkerState.STARTING) and since > START_S:
+            handle.end(f"stage {handle.label} (pid {handle.pid}) has not started in {since:.0f} s")
+        elif handle.machine.is_in(WorkerState.BUSY) and not handle.begun:
+            building = bool(rows) and rows[handle.plan.id].state == Doing.BUILDING
+            if since > (START_S if building else run.spec.stall):
+                what = f"stage {handle.label} (pid {handle.pid}) has not begun in {since:.0f} s"
+                handle.end(what)
+
+
 def watch_clock(run: JobRun, now: float) -> None:
     """End a job whose deadline has passed, or whose beginning nobody answers."""
     if run.clock.passed(now):
         run.too_late()
     elif run.machine.is_in(JobState.PROBING, JobState.BEGINNING):
         waited = _waited_for(run)
-        starting = any(w.machine.is_in(WorkerState.STARTING) for w in run.workers)
-        if run.clock.silent(waited, START_S if starting else run.spec.stall, now=now):
+        slow = run.job.resume or any(w.machine.is_in(WorkerState.STARTING) for w in run.workers)
+        if run.clock.silent(waited, START_S if slow else run.spec.stall, now=now):
             run.abort(
                 InternalError(
                     f"stage {waited[0]} has not answered",
@@ -88,9 +103,8 @@ def watch_hangs(run: JobRun, watch: HangWatch, rows: Sequence[WorkerStats], now:
     _note_building(handles, rows)
     for overdue in watch.look(sights, run.segment.lock.probe(), now):
         handle = next(h for h in handles if h.plan.id == overdue.worker)
-        handle.doom = overdue.reason
         run.tell("warning", overdue.reason, handle)
-        handle.kill()
+        handle.end(overdue.reason)
 
 
 def _note_building(handles: Sequence[WorkerHandle], rows: Sequence[WorkerStats]) -> None:

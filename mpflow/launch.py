@@ -95,6 +95,11 @@ class WorkerHandle:
         with suppress(ProcessLookupError):
             signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
 
+    def end(self, reason: str) -> None:
+        """Kill the process for a reason, which its death is then explained with."""
+        self.doom = reason
+        self.kill()
+
     def death(self) -> StageDied:
         """Why it ended, as an error with stage, pid, exit code or signal, and its last words."""
         self.process.join(1.0)
@@ -215,7 +220,8 @@ class Launcher:
                 f"stage {plan.label} (pid {process.pid}) ended as soon as it was started",
                 cure="is there memory left? see the system's log",
             ) from error
-        handle = WorkerHandle(plan, process, pidfd, ours, stderr_read)
+        machine = worker_machine(time.monotonic_ns())
+        handle = WorkerHandle(plan, process, pidfd, ours, stderr_read, machine)
         handle.pids.append(process.pid)
         return handle
 

@@ -84,14 +84,19 @@ class Machine(Generic[S]):
         self.state = state
         self.history.append((now, str(state), reason))
 
+    @property
+    def since(self) -> int:
+        """When the present state began, in nanoseconds of the monotonic clock; 0 if at first."""
+        return self.history[-1][0] if self.history else 0
+
     def is_in(self, *states: S) -> bool:
         """Whether the state is one of these."""
         return self.state in states
 
 
-def worker_machine() -> Machine[WorkerState]:
-    """A worker that was just started."""
-    return Machine(WorkerState.STARTING, WORKER_MOVES)
+def worker_machine(now: int = 0) -> Machine[WorkerState]:
+    """A worker that was started at ``now``."""
+    return Machine(WorkerState.STARTING, WORKER_MOVES, [(now, str(WorkerState.STARTING), "")])
 
 
 def job_machine() -> Machine[JobState]:

@@ -82,7 +82,7 @@ class Rescue:
             return
         handle.move(WorkerState.BACKOFF, error.what)
         self._due[handle.plan.id] = now + verdict
-        if run.segment is None:
+        if run.ring is None:
             return
         if handle is not run.sink:
             self._dead.append(handle)
@@ -167,11 +167,11 @@ class Rescue:
     def _recover(self, handle: WorkerHandle, durable: int | None) -> Recovery | None:
         """Account for a worker's slots; None when it has to be tried again, or was fatal."""
         run = self._run
-        assert run.segment is not None
+        assert run.ring is not None
         try:
             return recover(
-                run.segment,
-                run.bells,
+                run.ring.segment,
+                run.ring.bells,
                 handle.plan.id,
                 handle.plan.stage,
                 durable,
@@ -180,8 +180,7 @@ class Rescue:
         except LockTimeout as timeout:
             for other in run.workers:
                 if other.pid == timeout.holder and isinstance(other, WorkerHandle):
-                    other.doom = f"stage {other.label} kept the ring's lock while it was needed"
-                    other.kill()
+                    other.end(f"stage {other.label} kept the ring's lock while it was needed")
         except ShmError as error:
             run.abort(StageDied(f"stage {handle.label} cannot be replaced: {error}"))
         return None
@@ -190,15 +189,6 @@ class Rescue:
         if found.suspects:
             frames = ", ".join(map(str, found.suspects))
             self._run.tell("debug", f"died while it worked on frames {frames}", handle)
-
-
-def counted_place(run: JobRun) -> Place:
-    """Where a fresh source goes on: at the next frame to publish."""
-    assert run.segment is not None
-    from mpflow.shm import read_stats
-
-    damaged = read_stats(run.segment)[run.source.plan.id].damaged
-    return Place(run.segment.published, counted=damaged > 0)
 
 
 def _storm(handle: WorkerHandle, storm: Storm, last: StageDied) -> StageDied:
@@ -210,6 +200,3 @@ def _storm(handle: WorkerHandle, storm: Storm, last: StageDied) -> StageDied:
     )
     error.remote_traceback = last.remote_traceback
     return error
-
-
-__all__ = ["Rescue", "counted_place"]

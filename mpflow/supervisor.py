@@ -32,20 +32,16 @@ from mpflow.errors import (
     Terminated,
 )
 from mpflow.graph import Demand
+from mpflow.joblead import JobLead
 from mpflow.jobrun import JobRun
-from mpflow.jobwatch import watch_clock, watch_hangs, watch_stall
 from mpflow.launch import Launcher, WorkerHandle, start_fork_server
-from mpflow.lifecycle import JobState, WorkerState
+from mpflow.lifecycle import WorkerState
 from mpflow.machine import core_budget
-from mpflow.metrics import Progress
 from mpflow.notices import Notices
-from mpflow.policies.hang import HangWatch
 from mpflow.pool import Handle, Pool
 from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
-from mpflow.rescue import Rescue
 from mpflow.spec import JobSpec, PipelineSpec, settings_of
-from mpflow.summary import report_of
 from mpflow.trouble import Trouble
 from mpflow.urls import hide_credentials, is_url
 
@@ -66,10 +62,8 @@ class Supervisor:
         self._spec: PipelineSpec | None = None
         self._launcher: Launcher | None = None
         self._pool: Pool | None = None
-        self._run: JobRun | None = None
+        self._lead: JobLead | None = None
         self._trouble: Trouble | None = None
-        self._progress = Progress()
-        self._hangs = HangWatch()
         self._fatal: MpflowError | None = None
         self._takes_frames = False
         self._leaving = False
@@ -95,6 +89,11 @@ class Supervisor:
             self._tick(time.monotonic())
         self._dismiss()
 
+    @property
+    def _run(self) -> JobRun | None:
+        """The job at hand."""
+        return None if self._lead is None else self._lead.run
+
     def hear(self, handle: Handle, message: Message) -> None:
         """Take in what a worker says."""
         match message["kind"]:
@@ -113,12 +112,8 @@ class Supervisor:
                 handle.facts[message["key"]] = message["value"]
             case "failed":
                 self._note_failure(handle, message)
-            case "stumbled" | "quarantined" | "alert" if self._trouble is not None:
-                self._trouble.hear(handle, message)
-                if message["kind"] == "quarantined" and self._run is not None:
-                    self._run.rescue.quarantined(handle)
-            case _ if self._run is not None:
-                self._run.hear(handle, message)
+            case _ if self._lead is not None:
+                self._lead.hear(handle, message)
 
     def hear_line(self, handle: Handle, line: str) -> None:
         """Keep a line of a worker's standard error."""
@@ -222,10 +217,12 @@ class Supervisor:
             self._leaving = self._leaving or number != signal.SIGINT
         if self._trouble is not None:
             self._trouble.tick(now)
-        if self._run is None:
+        if self._lead is None:
             self._next_job()
         else:
-            self._lead(self._run, now, gap if gap > OVERSLEPT_S else 0.0)
+            self._lead.tick(now, gap if gap > OVERSLEPT_S else 0.0)
+            if self._lead.done:
+                self._conclude(self._lead)
         self._notices.post()
 
     def _break_down(self, fault: Exception) -> None:
@@ -269,49 +266,14 @@ class Supervisor:
         if not job.settings:
             job = msgspec.structs.replace(job, settings=settings_of(self._spec))
         self._notices.note("info", f"job {job.id}: {job.input}")
-        self._progress = Progress(self._spec.stall)
-        self._run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
-        self._run.rescue = Rescue(self._run, self._pool.restart, self._trouble)
-        self._trouble.begin(job)
-        self._hangs = HangWatch()
-        self._run.probe()
+        run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
+        self._lead = JobLead(run, self._pool.restart, self._notices, self._trouble)
 
-    def _lead(self, run: JobRun, now: float, overslept: float) -> None:
-        """Look at the job's clock; ``overslept`` seconds are nobody's fault."""
-        run.forgive(overslept)
-        self._progress.forgive(overslept)
-        self._hangs.forgive(overslept)
-        run.rescue.tick(now)
-        run.try_begin()
-        if run.segment is not None and run.media is not None:
-            self._watch_progress(run, now)
-        watch_clock(run, now)
-        if run.machine.is_in(JobState.DONE):
-            self._conclude(run)
-
-    def _watch_progress(self, run: JobRun, now: float) -> None:
-        assert run.segment is not None
-        self._progress.ahead = run.ahead
-        news = self._progress.look(run.segment, run.workers, run.total, now)
-        if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
-            self._notices.progress(run.job.id, news)
-        if run.rescue.busy and not run.clock.passed(now):
-            self._progress.moved(now)
-        watch_hangs(run, self._hangs, self._progress.counts, now)
-        watch_stall(run, self._progress, now)
-
-    def _conclude(self, run: JobRun) -> None:
+    def _conclude(self, lead: JobLead) -> None:
         """The outcome is known: report it and make room for the next job."""
-        if run.spec.privacy and run.error is None and run.wrote and not run.wrote.faces:
-            text = "no face was found in any frame: nothing was covered"
-            self._notices.note("warning", text)
-            run.note_warnings([text])
-        alerts = self._trouble.conclude(run.started_ns) if self._trouble is not None else {}
-        report = report_of(run, self._progress, alerts)
-        error = None if run.error is None else errors.to_wire(run.error)
-        run.release()
-        self._run = None
-        if run.broken and self._pool is not None:
+        report, error = lead.report()
+        self._lead = None
+        if lead.run.broken and self._pool is not None:
             self._pool.kill()
         self._notices.say_done(report, error)
 

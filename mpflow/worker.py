@@ -143,7 +143,8 @@ class Worker:
 
     def _run(self, stage: AnyStage, task: Task, desk: Desk, log: int) -> None:
         try:
-            stage.begin(Job(task.job, task.media))
+            with self._building() if task.job.resume else contextlib.nullcontext():
+                stage.begin(Job(task.job, task.media))
         except Exception as error:  # noqa: BLE001 - reported to the supervisor, whatever it is
             self._channel.send("failed", phase="begin", error=errors.to_wire(error))
             desk.orders.wait_over()

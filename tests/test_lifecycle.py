@@ -18,7 +18,18 @@ def test_a_worker_that_is_ready_gets_busy_and_ready_again() -> None:
     for state in (WorkerState.READY, WorkerState.BUSY, WorkerState.READY, WorkerState.DRAINING):
         machine.move(state, now=1, reason="test")
     assert machine.state is WorkerState.DRAINING
-    assert machine.history[0] == (1, "ready", "test")
+    assert machine.history[:2] == [(0, "starting", ""), (1, "ready", "test")]
+    assert machine.since == 1
+
+
+def test_a_worker_that_died_is_started_again_or_stays_dead() -> None:
+    machine = worker_machine()
+    states = ("ready", "busy", "building", "failed", "backoff", "failed", "backoff", "starting")
+    for moment, state in enumerate(states, 1):
+        machine.move(WorkerState(state), now=moment)
+    assert machine.is_in(WorkerState.STARTING) and machine.since == len(states)
+    with pytest.raises(IllegalMove):
+        machine.move(WorkerState.BUSY, now=9)
 
 
 @pytest.mark.parametrize("moves", [WORKER_MOVES, JOB_MOVES], ids=["worker", "job"])
@@ -35,14 +46,14 @@ def test_every_state_has_a_row_and_every_state_is_reached(moves: dict) -> None:
 )
 def test_an_illegal_move_raises_and_changes_nothing(start, illegal) -> None:
     machine = start()
-    before = machine.state
+    before, history = machine.state, list(machine.history)
     with pytest.raises(IllegalMove):
         machine.move(illegal, now=0)
     assert machine.state is before
-    assert machine.history == []
+    assert machine.history == history
 
 
 def test_final_states_have_no_way_out() -> None:
-    for state in (WorkerState.FAILED, WorkerState.STOPPED):
-        assert WORKER_MOVES[state] == frozenset()
+    assert WORKER_MOVES[WorkerState.STOPPED] == frozenset()
+    assert WORKER_MOVES[WorkerState.FAILED] == {WorkerState.BACKOFF}
     assert JOB_MOVES[JobState.DONE] == frozenset()

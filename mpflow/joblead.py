@@ -1,0 +1,93 @@
+"""One job as the supervisor leads it: its course, its clock, its progress, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mpflow import errors
+from mpflow.channel import Message
+from mpflow.jobrun import JobRun
+from mpflow.jobwatch import watch_clock, watch_hangs, watch_stall, watch_starts
+from mpflow.launch import WorkerHandle
+from mpflow.lifecycle import JobState
+from mpflow.metrics import Progress
+from mpflow.notices import Notices
+from mpflow.policies.hang import HangWatch
+from mpflow.pool import Handle
+from mpflow.report import Report
+from mpflow.rescue import Rescue
+from mpflow.summary import report_of
+from mpflow.trouble import Trouble
+
+
+class JobLead:
+    """Leads one job from the look at its input to its report."""
+
+    def __init__(
+        self,
+        run: JobRun,
+        restart: Callable[[WorkerHandle], WorkerHandle],
+        notices: Notices,
+        trouble: Trouble,
+    ) -> None:
+        self.run = run
+        self._notices = notices
+        self._trouble = trouble
+        self._progress = Progress(run.spec.stall)
+        self._hangs = HangWatch()
+        run.rescue = Rescue(run, restart, trouble)
+        trouble.begin(run.job)
+        run.probe()
+
+    @property
+    def done(self) -> bool:
+        """Whether the outcome is known."""
+        return self.run.machine.is_in(JobState.DONE)
+
+    def hear(self, handle: Handle, message: Message) -> None:
+        """Take in what a worker says of the job, or of trouble with it."""
+        match message["kind"]:
+            case "stumbled" | "alert":
+                self._trouble.hear(handle, message)
+            case "quarantined":
+                self._trouble.hear(handle, message)
+                self.run.rescue.quarantined(handle)
+            case _:
+                self.run.hear(handle, message)
+
+    def tick(self, now: float, overslept: float) -> None:
+        """Look at the clock; ``overslept`` seconds are nobody's fault."""
+        run = self.run
+        run.forgive(overslept)
+        self._progress.forgive(overslept)
+        self._hangs.forgive(overslept)
+        run.rescue.tick(now)
+        run.try_begin()
+        if run.segment is not None:
+            self._watch_progress(now)
+        watch_clock(run, now)
+
+    def report(self) -> tuple[Report, Message | None]:
+        """The outcome, as the caller is told it; the ring is let go of."""
+        run = self.run
+        if run.spec.privacy and run.error is None and run.wrote and not run.wrote.faces:
+            text = "no face was found in any frame: nothing was covered"
+            self._notices.note("warning", text)
+            run.note_warnings([text])
+        report = report_of(run, self._progress, self._trouble.conclude(run.started_ns))
+        error = None if run.error is None else errors.to_wire(run.error)
+        run.release()
+        return report, error
+
+    def _watch_progress(self, now: float) -> None:
+        run, progress = self.run, self._progress
+        assert run.segment is not None
+        progress.ahead = run.ahead
+        news = progress.look(run.segment, run.workers, run.total, now)
+        if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
+            self._notices.progress(run.job.id, news)
+        if run.rescue.busy and not run.clock.passed(now):
+            progress.moved(now)
+            watch_starts(run, progress.counts, now)
+        watch_hangs(run, self._hangs, progress.counts, now)
+        watch_stall(run, progress, now)

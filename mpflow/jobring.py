@@ -1,0 +1,75 @@
+"""What the workers of one job share: the ring, its bells, the analysis log; and each one's task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from mpflow.graph import MIB, Demand, cut_batches
+from mpflow.orders import Task
+from mpflow.provision import make_ring, shortage
+from mpflow.recall import begin_log
+from mpflow.shm import Bell, Segment, read_stats
+from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, Place, Rules
+
+
+@dataclass
+class JobRing:
+    """Made once a job's input is known and every worker has said what it needs."""
+
+    segment: Segment
+    bells: list[Bell]
+    batches: Sequence[int]
+    remembers: bool
+    log: int
+
+    @classmethod
+    def make(
+        cls,
+        spec: PipelineSpec,
+        job: JobSpec,
+        media: MediaInfo,
+        demands: Sequence[Demand],
+        tell: Callable[[str, str], None],
+    ) -> JobRing:
+        """Make everything; ``tell`` takes what should be known. Raises ResourceError or Refused."""
+        segment = make_ring(spec, media.video, demands)
+        try:
+            log = begin_log(job, demands)
+        except BaseException:
+            segment.close()
+            raise
+        geometry = segment.geometry
+        tell("debug", f"ring of {geometry.slots} slots, {geometry.total_bytes / MIB:.0f} MiB")
+        if text := shortage(demands, geometry.slots):
+            tell("warning", text)
+        bells = [Bell.create() for _ in spec.stages]
+        remembers = any(demand.remembers for demand in demands)
+        return cls(segment, bells, cut_batches(demands, geometry.slots), remembers, log)
+
+    def descriptors(self) -> list[int]:
+        """What a worker is given of it, in the order of its ``begin``."""
+        return [self.segment.fd, self.log, *(bell.fileno() for bell in self.bells)]
+
+    def task(self, spec: PipelineSpec, job: JobSpec, media: MediaInfo, worker: int) -> Task:
+        """One worker's part of the job, without what differs from time to time."""
+        rules = Rules(spec.retries, spec.on_failure, spec.no_face_for, self.batches[worker])
+        ops = tuple(stage.name for stage in spec.stages[1:])
+        return Task(job, media, ops, rules, remembers=self.remembers)
+
+    def source_place(self, source: int) -> Place:
+        """Where a fresh source goes on: at the next frame to publish."""
+        damaged = read_stats(self.segment)[source].damaged
+        return Place(self.segment.published, counted=damaged > 0)
+
+    def frames_of(self, worker: int) -> int:
+        """Frames that a worker has given on, whoever was it."""
+        return read_stats(self.segment)[worker].frames
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self.segment.close()
+        os.close(self.log)
+        for bell in self.bells:
+            bell.close()
