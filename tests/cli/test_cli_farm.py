@@ -150,7 +150,7 @@ def test_a_preset_with_a_stage_of_ones_own_renders_from_anywhere(
 def test_a_killed_render_leaves_nothing_that_counts_and_can_be_repeated(
     invoke: Invoke, mpflow: Command, here: Path, long_clip: Path
 ) -> None:
-    make_plan(invoke, long_clip, "--chunk-frames", "1000")
+    make_plan(invoke, long_clip, "--chunk-frames", "500", "--frames", "0-599")
     with nothing_left(here):
         render = subprocess.Popen(
             command_line("render", PLAN, "--chunk", "0", "--json"),
@@ -172,11 +172,13 @@ def test_a_killed_render_leaves_nothing_that_counts_and_can_be_repeated(
     ran = mpflow("render", PLAN, "--chunks", "0-")
     assert ran.code == 0, ran.err
     assert [name for name in chunk_files() if name.endswith(".nut")] == [
-        "000000000-000001000.nut",
-        "000001000-000001500.nut",
+        "000000000-000000500.nut",
+        "000000500-000000600.nut",
     ]
-    assert mpflow("concat", PLAN).code == 0
-    assert in_milliseconds(here / "out.mkv") == in_milliseconds(long_clip)
+    joined = mpflow("concat", PLAN, "--json")
+    assert joined.code == 0, joined.err
+    assert json.loads(joined.out)["ledger"]["delivered"] == 600
+    assert in_milliseconds(here / "out.mkv") == [round(n * 1000 / 30) for n in range(600)]
 
 
 def test_sigterm_ends_a_render_with_143_and_nothing_counts(
