@@ -68,6 +68,7 @@ class JobRun:
     broken: bool = False
     source_went: bool = False
     sink_begun: bool = False
+    finished: bool = False
     resumed_at: int = 0
     """The frame that an earlier run had come to."""
     ahead: int = 0
@@ -178,7 +179,7 @@ class JobRun:
         """A worker is gone; after the file was closed that harms only the jobs to come."""
         if handle is self.sink and self.machine.is_in(JobState.ABORTING):
             self.give_up()
-        elif self.wrote is not None and self.error is None:
+        elif self.finished and self.error is None:
             self.broken = True
             self.note_idle(handle)
         elif handle is self.source and handle.reported is not None and self.read is not None:
@@ -193,7 +194,7 @@ class JobRun:
         """A worker has reported an error; once the file is whole, that only spoils the worker."""
         if phase != "run":
             self.fail(error)
-        elif self.wrote is not None and self.wrote.complete and self.error is None:
+        elif self.finished and self.error is None:
             self.broken = True
             self.note_warnings([f"after the output was whole, {error.what}"])
             self.note_idle(handle)
@@ -246,7 +247,7 @@ class JobRun:
 
     def note_wrote(self, summary: SinkSummary) -> None:
         """The sink has closed its file: everyone may leave."""
-        self.wrote = summary
+        self.wrote, self.finished = summary, True
         self.note_warnings(summary.warnings)
         self.ended = time.monotonic()
         if self.broken:

@@ -204,26 +204,38 @@ class Launcher:
             death=self._death.read_fd,
         )
         process = self._context.Process(target=_enter, args=(start,), name=plan.label)
-        if isinstance(self._context, ForkServerContext):
-            start_fork_server()  # another one, if it has died
-        process.start()
-        theirs.close()
-        os.close(stderr_write)
-        os.set_blocking(stderr_read, False)
-        assert process.pid is not None
         try:
+            self._set_off(process)
+            assert process.pid is not None
             pidfd = os.pidfd_open(process.pid)
-        except ProcessLookupError as error:
+        except (OSError, EOFError) as error:
             ours.close()
             os.close(stderr_read)
             raise StageDied(
-                f"stage {plan.label} (pid {process.pid}) ended as soon as it was started",
+                f"stage {plan.label} could not be started: {error or 'it ended at once'}",
                 cure="is there memory left? see the system's log",
+                facts={"stage": plan.spec.name, "worker": plan.number},
             ) from error
+        finally:
+            theirs.close()
+            os.close(stderr_write)
+        os.set_blocking(stderr_read, False)
         machine = worker_machine(time.monotonic_ns())
         handle = WorkerHandle(plan, process, pidfd, ours, stderr_read, machine)
         handle.pids.append(process.pid)
         return handle
+
+    def _set_off(self, process: BaseProcess) -> None:
+        """Start a process; a fork server that is dead, or dies over it, is replaced once."""
+        if not isinstance(self._context, ForkServerContext):
+            process.start()
+            return
+        start_fork_server()
+        try:
+            process.start()
+        except (OSError, EOFError):
+            start_fork_server()
+            process.start()
 
     def close(self) -> None:
         """Let go of the death pipe: every worker that is left is killed by the kernel."""

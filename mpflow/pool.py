@@ -72,7 +72,7 @@ class Pool:
     def restart(self, handle: WorkerHandle) -> WorkerHandle:
         """Start another worker in the place of a dead one; its history goes on.
 
-        Raises StageDied, OSError or EOFError when it cannot be started.
+        Raises StageDied when it cannot be started; the dead one then keeps its place.
         """
         fresh = self._launcher.start(handle.plan)
         fresh.machine, fresh.facts = handle.machine, handle.facts

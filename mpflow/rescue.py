@@ -129,10 +129,9 @@ class Rescue:
         del self._due[handle.plan.id]
         try:
             fresh = self._restart(handle)
-        except (MpflowError, OSError, EOFError) as error:
-            # the fork server has just died, say: the next attempt starts another
-            handle.move(WorkerState.FAILED, f"could not be started: {error}")
-            self.lost(handle, StageDied(f"{handle.label} could not be started: {error}"), now)
+        except StageDied as error:
+            handle.move(WorkerState.FAILED, error.what)
+            self.lost(handle, error, now)
             return
         self.count += 1
         self._trouble.mark(f"{fresh.label} was started again", fresh.label)

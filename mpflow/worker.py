@@ -155,6 +155,9 @@ class Worker:
         with self._reporting("run"):
             if place is not None:
                 self._loop(stage, task, desk, place, log)
+            elif isinstance(stage, Sink):  # the run is over before it could go on
+                summary = stage.finish(complete=False)
+                self._channel.send("finished", summary=msgspec.to_builtins(summary))
             desk.orders.wait_over()
             if isinstance(stage, Stage):
                 stage.end()
