@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 LIMIT_S = 90
+SUPPORT = str(Path(__file__).parent)
 
 
 @dataclass(frozen=True)
@@ -36,3 +38,9 @@ Command = Callable[..., Ran]
 def command_line(*words: str | Path) -> list[str]:
     """The command as a user's shell would run it."""
     return [sys.executable, "-m", "mpflow.cli", *map(str, words)]
+
+
+def environment() -> dict[str, str]:
+    """What a command needs to find the stages that stand beside this file."""
+    path = os.pathsep.join(filter(None, [SUPPORT, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}

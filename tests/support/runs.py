@@ -129,17 +129,26 @@ def pass_gates(
 
 
 class Ear:
-    """Listens to a session, and lets a test wait for a line of its log."""
+    """Listens to a session, and lets a test wait for a line of its log, or for frames."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._frames = 0
         self._news = threading.Condition()
 
     def __call__(self, message: dict[str, Any]) -> None:
-        if message["kind"] == "log":
-            with self._news:
+        with self._news:
+            if message["kind"] == "log":
                 self._lines.append(message["record"]["text"])
-                self._news.notify_all()
+            elif message["kind"] == "progress":
+                self._frames = message["frame"]
+            self._news.notify_all()
+
+    def wait_for_frames(self, count: int) -> None:
+        """Wait until the sink has taken so many frames."""
+        with self._news:
+            came = self._news.wait_for(lambda: self._frames >= count, GONE_S)
+            assert came, f"{self._frames} frames of {count} came"
 
     def wait_for(self, words: str) -> None:
         """Wait for the next line with these words; what was said before it is forgotten."""
