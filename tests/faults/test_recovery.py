@@ -141,7 +141,7 @@ def test_a_restart_storm_ends_the_run_with_the_cause(tmp_path: Path) -> None:
 
 
 def test_the_history_of_every_worker_is_in_the_report(tmp_path: Path) -> None:
-    traps = {"paint": {"habit": "kill", "at": [9], "once": marks_in(tmp_path)}}
+    traps = {"follow": {"habit": "kill", "at": [9], "once": marks_in(tmp_path)}}
     result = run(pipeline_of(tmp_path, *stages(**traps)), job_in(tmp_path))
     assert result.error is None
     histories = {worker.label: worker for worker in result.report.workers}
