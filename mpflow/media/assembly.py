@@ -51,6 +51,11 @@ class Assembly:
         self._depth = max(depth, opened.stream.codec_context.reorder_depth)
         self._times: DecodingTimes | None = None
 
+    @property
+    def is_provisional(self) -> bool:
+        """Whether something is left out that only fits a file which is written in one go."""
+        return self._open.copy.lacks_text
+
     def start(self) -> None:
         """Write the header; from here on there is a file."""
         self._open.start(self._file)

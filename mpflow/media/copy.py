@@ -47,7 +47,8 @@ _MOST_AHEAD = 512
 class StreamCopy:
     """Brings the input's other streams, chapters and tags into the output.
 
-    With a ``span`` of the input's clock only what lies in it, moved so that it begins at 0. The
+    ``text`` False leaves out subtitles, and ``lacks_text`` tells whether there were any. With a
+    ``span`` of the input's clock only what lies in it, moved so that it begins at 0. The
     input is read from its beginning all the same: only so is a clock that jumps followed as the
     reader does, and a text found that began long before.
     """
@@ -61,6 +62,7 @@ class StreamCopy:
         keep_metadata: bool,
         warn: Callable[[str], None],
         span: Span | None = None,
+        text: bool = True,
     ) -> None:
         self._source = open_input(path)
         self._path = path
@@ -75,7 +77,9 @@ class StreamCopy:
         self._clock = Fraction(-(1 << 40))
         self._moved: set[int] = set()
         self._ahead: list[tuple[CopiedTrack, Packet[Stream]]] = []
+        self._text = text
         self.has_cover = False
+        self.lacks_text = False
 
     def add_to(
         self, output: OutputContainer, add_picture: Callable[[], VideoStream]
@@ -95,6 +99,8 @@ class StreamCopy:
             if plan.how is How.PICTURE:
                 picture = add_picture()
                 copy_stream_facts(source, picture, keep=self._keep_metadata)
+            elif source.type == "subtitle" and not self._text:
+                self.lacks_text |= plan.how is not How.DROP
             else:
                 self._add(output, source, plan)
         if name in FRAGMENTED:

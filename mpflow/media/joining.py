@@ -95,7 +95,7 @@ def _set_up(
 ) -> Assembly:
     """Open the output and check that the chunks are this job's; nothing is written yet."""
     opening = Opening(job.media, request.settings, request.keep, say)
-    opened = opening.open(file, job.spec.input, wanted_span(job.spec, job.media))
+    opened = opening.open(file, job.spec.input, wanted_span(job.spec, job.media), growing=False)
     assembly = Assembly(file, opened, say, depth=deepest(chunks))
     try:
         key = make_key(job.spec, job.media, {"encoder": opened.recipe.facts()})

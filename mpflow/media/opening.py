@@ -68,12 +68,16 @@ class Opening:
         recipe.add_picture(container)
         return recipe
 
-    def open(self, file: OutputFile, source: str, span: Span | None = None) -> Opened:
+    def open(
+        self, file: OutputFile, source: str, span: Span | None = None, *, growing: bool
+    ) -> Opened:
         """Set everything up but write nothing.
 
-        ``source`` is the input that is copied from: all of it, or a ``span`` moved to time 0.
+        ``source`` is the input that is copied from: all of it, or a ``span`` moved to time 0. A
+        ``growing`` file is to play when the run is killed; the others are written in one go.
         """
         container = open_muxer(file)
+        growing = growing and container.format.name in FRAGMENTED
         copy = StreamCopy(
             source,
             self._media.video.index,
@@ -81,6 +85,7 @@ class Opening:
             keep_metadata=self._keep.metadata,
             warn=self._say,
             span=span,
+            text=not growing,  # the muxer aborts on text that lies across its fragments
         )
         try:
             recipe = find_recipe(source, self._media, self._settings, container, self._say)
@@ -90,9 +95,9 @@ class Opening:
                 [recipe.shape.time_base, *copy.time_bases()],
                 anonymous=not self._keep.metadata,
                 metadata_keys=copy.needs_metadata_keys(container),
-                fragments=_fragments(container, copy),
+                fragments=_fragments(copy) if growing else Fragments.NONE,
             )
-            if copy.has_cover and container.format.name in FRAGMENTED:
+            if copy.has_cover and growing:
                 self._say("with cover art in it, nothing of the file plays if the run is killed")
             stream.codec_context.open(strict=False)
         except BaseException as error:
@@ -104,9 +109,7 @@ class Opening:
         return Opened(container, stream, copy, recipe, origin)
 
 
-def _fragments(container: OutputContainer, copy: StreamCopy) -> Fragments:
-    if container.format.name not in FRAGMENTED:
-        return Fragments.NONE
+def _fragments(copy: StreamCopy) -> Fragments:
     if copy.has_cover:
         return Fragments.NONE
     return Fragments.HEADER_FIRST if copy.has_late_track() else Fragments.EXACT

@@ -130,11 +130,11 @@ class MediaWriter:
             self._parts, Coder(recipe, kind, self._parts, aside=aside), Grid(size)
         )
 
-    def _assemble(self, *, claim: bool, depth: int = 0) -> Recipe:
+    def _assemble(self, *, claim: bool = False, depth: int = 0, growing: bool = True) -> Recipe:
         """Begin the partial file with all chunks there are; claims the parts first."""
         opening = Opening(self._media, self._request.settings, self._request.keep, self._say)
         span = wanted_span(self._job, self._media)
-        opened = opening.open(self._file, self._job.input, span)
+        opened = opening.open(self._file, self._job.input, span, growing=growing)
         assembly = Assembly(self._file, opened, self._say, depth=depth)
         try:
             if claim:
@@ -144,7 +144,7 @@ class MediaWriter:
                 assembly.append(self._parts.folder / chunk.name, chunk)
         except TooDeep as error:
             assembly.abandon()
-            return self._assemble(claim=False, depth=error.depth)
+            return self._assemble(depth=error.depth, growing=growing)
         except BaseException:
             assembly.abandon()
             raise
@@ -163,16 +163,20 @@ class MediaWriter:
                 self._assembled().append(self._parts.folder / chunk.name, chunk)
             except TooDeep as error:
                 self._assembled().abandon()
-                self._assemble(claim=False, depth=error.depth)
+                self._assemble(depth=error.depth)
                 return
 
     def _complete(self) -> SinkSummary:
         """Keep the last chunk, close the file, and give it its final name."""
         with self._failing():
             self._append(self._opened().finish())
-        assembly = self._assembled()
-        if not assembly.pictures:
+        if not self._assembled().pictures:
             return self._interrupted()
+        if self._assembled().is_provisional:
+            with self._failing(), self._building():
+                self._assembled().abandon()
+                self._assemble(growing=False)
+        assembly = self._assembled()
         try:
             with self._failing():
                 assembly.finish(complete=True)
