@@ -3,7 +3,7 @@
     OUT.parts/  checkpoint.json              what the chunks were made of, and how
                 000000000-000000060.nut      the pictures of frames 0 up to, not including, 60
                 000000000-000000060.json     its companion: what the container cannot say exactly
-                000000060-000000120.nut.tmp  the chunk in progress
+                000000060-000000120.nut.HOST-PID.tmp   the chunk in progress
                 done.json                    the output has its final name: nothing is left to do
 
 A chunk counts only with a companion that fits it, byte for byte in size; its companion is there
@@ -25,10 +25,9 @@ DONE = "done.json"
 LOGS = ("ledger.jsonl", "analysis.log")
 """What others keep beside the chunks; it goes when the parts go."""
 
-_TEMPORARY = ".tmp"
-_NAME = re.compile(r"^(\d{9,})-(\d{9,})\.json$")
 _HALF = re.compile(r"^(checkpoint|done)\.json\.[\w-]+\.tmp$")
-_OURS = re.compile(r"^\d{9,}-\d{9,}\.\w+(\.[\w-]+)?(\.tmp)?$")
+_NAME = re.compile(r"^(\d{9,})-(\d{9,})\.json$")
+_OURS = re.compile(r"^\d{9,}-\d{9,}\.\w+(\.[\w-]+\.tmp)?$")
 
 
 class _Key(msgspec.Struct):
@@ -94,9 +93,9 @@ def chunk_name(start: int, stop: int, suffix: str) -> str:
     return f"{start:09d}-{stop:09d}.{suffix}"
 
 
-def temporary(path: Path, mark: str = "") -> Path:
-    """The name a file has until it is whole; ``mark`` tells several writers apart."""
-    return path.with_name(f"{path.name}{'.' if mark else ''}{mark}{_TEMPORARY}")
+def temporary(path: Path, maker: str) -> Path:
+    """The name a file has until it is whole; ``maker`` tells several writers apart."""
+    return path.with_name(f"{path.name}.{maker}.tmp")
 
 
 def found(folder: Path) -> list[Chunk]:
