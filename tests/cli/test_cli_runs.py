@@ -135,8 +135,8 @@ def test_log_file_is_json_lines(mpflow: Command, here: Path, short_clip: Path) -
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
 )
-def test_a_signal_leaves_a_playable_partial_file_and_names_it(
-    here: Path, long_clip: Path, number: signal.Signals, code: int
+def test_a_signal_leaves_a_playable_partial_file_and_a_checkpoint(
+    mpflow: Command, here: Path, long_clip: Path, number: signal.Signals, code: int
 ) -> None:
     command = command_line("run", long_clip, "short-after.mp4", "-o", "out", *PASS, "--json")
     shutil.copy(long_clip, here / "short-after.mp4")
@@ -152,12 +152,15 @@ def test_a_signal_leaves_a_playable_partial_file_and_names_it(
         rest, err = run.communicate(timeout=LIMIT_S)
     assert run.returncode == code, err
     partial = here / "out" / "long.partial.mp4"
-    assert [path.name for path in (here / "out").iterdir()] == [partial.name]
+    assert {path.name for path in (here / "out").iterdir()} <= {partial.name, "long.mp4.parts"}
     assert str(partial.name) in err
     assert "playable" in err
     assert 50 < playable(partial) < 1500
     ended = [json.loads(line) for line in rest.splitlines()]
     assert [e["status"] for e in ended if e["event"] == "done"] == ["stopped", "not run"]
+    assert mpflow("run", long_clip, "-o", "out", *PASS, "--resume").code == 0
+    assert [path.name for path in (here / "out").iterdir()] == ["long.mp4"]
+    assert playable(here / "out" / "long.mp4") == playable(long_clip)
 
 
 def test_a_killed_supervisor_is_status_1_and_keeps_only_what_plays(
@@ -165,7 +168,7 @@ def test_a_killed_supervisor_is_status_1_and_keeps_only_what_plays(
 ) -> None:
     import psutil
 
-    with nothing_left(here, but=["out.partial.mp4"]):
+    with nothing_left(here, but=["out.partial.mp4", "out.mp4.parts"]):
         run = subprocess.Popen(
             command_line("run", long_clip, "-o", "out.mp4", *PASS, "--json"),
             cwd=here,
