@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import cast
 
 import av
 from av import Packet, VideoFrame
@@ -27,10 +26,13 @@ from mpflow.media.output import sync
 from mpflow.media.recipe import Recipe
 from mpflow.media.source import ffmpeg_name
 
-_KINDS = (("nut", "nut"), ("mov", "mov"), ("matroska", "mkv"))
+_NUT = "nut"
+_KINDS = ((_NUT, "nut"), ("mov", "mov"), ("matroska", "mkv"))
 # The muxer is neither to move time stamps nor to write its version, which would change bytes.
 _OPTIONS = {"avoid_negative_ts": "disabled", "fflags": "+bitexact"}
 _DIGEST_BYTES = 16
+# More than any encoder reorders pictures, in packets.
+_EARLY = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class ChunkFile:
         self.path = path
         self._kind, self._recipe = kind, recipe
         self._shift = max(0, -first)  # NUT has no times before 0
+        self._first = first + self._shift
         self._container: OutputContainer = av.open(
             ffmpeg_name(str(path)), "w", format=kind.format, container_options=_OPTIONS
         )
@@ -125,13 +128,15 @@ class ChunkFile:
     def _write(self, packets: Sequence[Packet[VideoStream]]) -> None:
         for packet in packets:
             pts = packet.pts or 0
+            early = _EARLY - len(self._pts)
             self._pts.append(pts)
             self._dts.append(packet.dts if packet.dts is not None else pts)
             self._durations.append(self._asked.pop(pts, 0) or self._recipe.step)
             self._content.update(packet)
-            if self._shift:
-                packet.pts = pts + self._shift
-                packet.dts = self._dts[-1] + self._shift
+            packet.pts = pts + self._shift
+            # NUT keeps no dts but the muxer checks them, and x265 gives any number where it has
+            # fewer pictures than it would reorder. One tick a packet always comes before the pts.
+            packet.dts = self._first - early if self._kind.format == _NUT else packet.pts
             self._container.mux_one(packet)
 
 
@@ -155,7 +160,7 @@ def read_chunk(path: Path, chunk: Chunk) -> Iterator[Packet[VideoStream]]:
                     content.update(packet)
                     count += 1
                     if count <= chunk.pictures:
-                        yield cast("Packet[VideoStream]", packet)
+                        yield packet
     except (av.FFmpegError, IndexError) as error:
         raise _damaged(path) from error
     if (count, content.hexdigest()) != (chunk.pictures, chunk.content):

@@ -119,6 +119,17 @@ def test_sound_text_chapters_and_tags_are_those_of_one_run(
         assert [s.type for s in one.streams] == [s.type for s in other.streams]
 
 
+@pytest.mark.parametrize("codec", ["libx264", "libx265", "libvpx-vp9", "libsvtav1", "mpeg4"])
+@pytest.mark.parametrize("seconds", [0.1, 1.0])
+def test_chunks_of_a_few_frames_or_one_are_whole(
+    tmp_path: Path, codec: str, seconds: float
+) -> None:
+    source = clips.make(tmp_path / "in.mp4", Clip(pts=range(31)))  # one more than 10 x 3 or 1 x 30
+    job = chunked.job_of(source, tmp_path / "out.mp4")
+    assert chunked.run(job, chunked.encoder(codec=codec, chunk_seconds=seconds)).frames == 31
+    assert clips.times(tmp_path / "out.mp4") == clips.times(source)
+
+
 @pytest.mark.parametrize("suffix", ["mp4", "mkv"])
 def test_a_stopped_run_plays_to_its_last_frame(tmp_path: Path, plain: Path, suffix: str) -> None:
     job = chunked.job_of(plain, tmp_path / f"out.{suffix}")
