@@ -43,7 +43,7 @@ class TrapOptions(Options, frozen=True):
     nth: int = 1
 
 
-class _Trap:
+class Trap:
     """What a trap does; mixed into stages whose options have the fields of TrapOptions."""
 
     options: TrapOptions
@@ -117,7 +117,7 @@ class ReadOptions(NumbersOptions, frozen=True):
     filling: bool = False
 
 
-class Read(_Trap, Numbers):
+class Read(Trap, Numbers):
     """Numbers with a trap."""
 
     Options = ReadOptions
@@ -153,7 +153,7 @@ class PaintOptions(TrapOptions, frozen=True):
     building: bool = False
 
 
-class Paint(_Trap, Stage[PaintOptions]):
+class Paint(Trap, Stage[PaintOptions]):
     """Adds to three rectangles of a frame what depends on what stood there; not twice the same."""
 
     Options = PaintOptions
@@ -197,7 +197,7 @@ class FollowOptions(TrapOptions, frozen=True):
     ahead: int = 0
 
 
-class Follow(_Trap, Stage[FollowOptions]):
+class Follow(Trap, Stage[FollowOptions]):
     """Adds up what it has seen of all frames so far: each result depends on all before it."""
 
     Options = FollowOptions
@@ -241,7 +241,7 @@ class RowsOptions(TrapOptions, frozen=True):
     grid: int = 10
 
 
-class Rows(_Trap, Sink[RowsOptions]):
+class Rows(Trap, Sink[RowsOptions]):
     """One JSON line a frame; whole groups of lines are durable, and a fresh worker goes on."""
 
     Options = RowsOptions
