@@ -30,6 +30,7 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python bench/shm/bench_ring.py --out bench/results/shm.json
 	$(BIN)/python bench/bench_run.py $(if $(DEFACE),--deface "$(DEFACE)") --out bench/results/run.json
 	$(BIN)/python bench/bench_memory.py --out bench/results/memory.json
+	$(BIN)/python bench/bench_recovery.py --out bench/results/recovery.json
 
 clean:
 	rm -rf "$(VENV)" demo build dist *.egg-info

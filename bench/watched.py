@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ class Watched:
     cpu: dict[str, float] = field(default_factory=dict)
     first_at: float | None = None
     first_frame: int = 0
+    last_frame: int = 0
     memory: list[tuple[float, float]] = field(default_factory=list)
     report: dict[str, Any] = field(default_factory=dict)
 
@@ -42,18 +43,35 @@ class Watched:
         return (frames - self.first_frame) / (self.wall - self.first_at)
 
 
-def watch(command: Sequence[str], *, memory: bool = False) -> Watched:
+Beside = Callable[[int, Watched, threading.Event], None]
+"""Does something to a run: gets its pid, what is seen of it, and an event that says it is over."""
+
+
+def watch(
+    command: Sequence[str],
+    *,
+    memory: bool = False,
+    beside: Beside | None = None,
+    ends_with: int = 0,
+) -> Watched:
     """Run a command to its end; raises RuntimeError with its last words if it fails.
 
     Its standard output is read for progress: the JSON lines of mpflow, or what ffmpeg writes for
-    ``-progress``.
+    ``-progress``. ``beside`` runs at the same time, in a thread. The command, and all that it
+    starts, is a process group of its own; ``ends_with`` is the exit code that is no failure.
     """
     seen = Watched()
     # a bench that was told to leave no byte code would compile every module at every start
     env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     started = time.monotonic()
     process = subprocess.Popen(
-        list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
+        list(command),
+        stdin=subprocess.DEVNULL,  # a group in the background that reads a terminal is stopped
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        process_group=0,
     )
     over = threading.Event()
     words: list[str] = []
@@ -61,6 +79,8 @@ def watch(command: Sequence[str], *, memory: bool = False) -> Watched:
         threading.Thread(target=_sample, args=(process.pid, started, seen, over, memory)),
         threading.Thread(target=lambda: words.append(process.stderr.read())),
     ]
+    if beside is not None:
+        helpers.append(threading.Thread(target=beside, args=(process.pid, seen, over)))
     for helper in helpers:
         helper.start()
     try:
@@ -73,7 +93,7 @@ def watch(command: Sequence[str], *, memory: bool = False) -> Watched:
         over.set()
         for helper in helpers:
             helper.join()
-    if code:
+    if code != ends_with:
         raise RuntimeError(f"{command[0]} ended with {code}: {words[0][-2000:]}")
     return seen
 
@@ -88,6 +108,7 @@ def _read_progress(line: str, seen: Watched, now: float) -> None:
         frame = int(line.partition("=")[2])
     else:
         return
+    seen.last_frame = max(frame, seen.last_frame)
     if frame and seen.first_at is None:
         seen.first_at, seen.first_frame = now, frame
 
@@ -95,11 +116,11 @@ def _read_progress(line: str, seen: Watched, now: float) -> None:
 def _sample(pid: int, started: float, seen: Watched, over: threading.Event, memory: bool) -> None:
     used: dict[int, tuple[str, float]] = {}
     while True:
-        family = _family(pid)
-        for process in family:
+        processes = family(pid)
+        for process in processes:
             _note_cpu(process, used)
         if memory:
-            total = sum(map(_proportional_set, family))
+            total = sum(map(_proportional_set, processes))
             seen.memory.append((time.monotonic() - started, total / MIB))
         if over.wait(EVERY_S):
             break
@@ -109,7 +130,8 @@ def _sample(pid: int, started: float, seen: Watched, over: threading.Event, memo
     seen.cpu = dict(sums)
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def family(pid: int) -> list[psutil.Process]:
+    """A process and all its descendants; nobody if it is gone."""
     try:
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]
