@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from av import Packet
 from av.video.stream import VideoStream
 
+_SEAM = 2
+"""So many packets before the seam of joined files at most, the demuxer notices it."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -21,6 +24,7 @@ class Tally:
     frames: int = 0
     packets: int = 0
     bad_packets: int = 0
+    torn_stretches: int = 0
     corrupt_frames: int = 0
     broken_stretches: int = 0
     warnings: list[str] = field(default_factory=list)
@@ -29,11 +33,13 @@ class Tally:
     muted: bool = False
     _reached: int = 0
     _fresh: bool = True
+    _torn: int = 0
+    _clock: int | None = None
 
     @property
     def seen(self) -> int:
-        """Packets that could not be decoded, and pictures that came out damaged."""
-        return self.bad_packets + self.corrupt_frames
+        """Packets that are gone or could not be decoded, and pictures that came out damaged."""
+        return self.bad_packets + self.torn_stretches + self.corrupt_frames
 
     def begin(self, frame: int, low: int | None, high: int | None, *, muted: bool) -> None:
         """A reading begins that gives on frames from this number on."""
@@ -44,12 +50,14 @@ class Tally:
         """Take notice of a packet that is about to be decoded."""
         self._fresh = number >= self._reached
         self._reached = max(self._reached, number + 1)
+        self._note_torn(packet)
         if self._counts(packet):
             self.packets += not packet.is_discard
 
     def failed(self, packet: Packet[VideoStream] | None) -> None:
         """Take notice of a packet that cannot be decoded."""
         self.bad_packets += self._counts(packet)
+        self._torn = 0  # once is enough
 
     def broken(self) -> None:
         """Take notice of a stretch that cannot be demuxed."""
@@ -66,6 +74,20 @@ class Tally:
         if text not in self.warnings:
             self.warnings.append(text)
             self.warn(text)
+
+    def _note_torn(self, packet: Packet[VideoStream]) -> None:
+        """Count a stretch where the demuxer says that packets are torn: others may be gone.
+
+        Not where the clock jumps back soon after: files were joined there.
+        """
+        clock, self._clock = self._clock, packet.dts
+        if clock is not None and packet.dts is not None and packet.dts < clock:
+            self._torn = 0
+        elif self._torn:
+            self._torn -= 1
+            self.torn_stretches += not self._torn
+        if packet.is_corrupt and self._counts(packet):
+            self._torn = _SEAM
 
     def _counts(self, packet: Packet[VideoStream] | None) -> bool:
         if self.muted or not self._fresh:

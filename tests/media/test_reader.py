@@ -95,6 +95,28 @@ def test_cut_mp4_with_its_index_first_says_what_was_read(tmp_path: Path) -> None
     assert reader.warnings
 
 
+def test_transport_packets_that_are_lost_are_damage_though_every_picture_left_decodes(
+    tmp_path: Path,
+) -> None:
+    path = clips.make(tmp_path / "a.ts", Clip(pts=range(120), options={"g": "10"}))
+    data = bytearray(path.read_bytes())
+    middle, length = len(data) // 2, len(data) // 20
+    data[middle : middle + length] = bytes(length)
+    path.write_bytes(data)
+    reader, stamps = read(path)
+    assert len(stamps) < 120
+    assert reader.damaged
+    assert any("is damaged" in text for text in reader.warnings)
+
+
+def test_transport_streams_that_were_joined_are_not_damaged_at_the_seam(tmp_path: Path) -> None:
+    part = clips.make(tmp_path / "a.ts", Clip(pts=range(60), options={"g": "10"}))
+    part.write_bytes(part.read_bytes() * 2)
+    reader, stamps = read(part)
+    assert len(stamps) == 120
+    assert not reader.damaged
+
+
 def test_size_change_on_the_way_is_brought_to_the_first_size(tmp_path: Path) -> None:
     parts = [
         clips.make(tmp_path / f"{n}.ts", Clip(pts=range(30), codec="mpeg2video", size=size))
