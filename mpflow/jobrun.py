@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 import msgspec
 
 from mpflow.channel import Message
-from mpflow.errors import InternalError, MpflowError, StageDied
+from mpflow.errors import MpflowError, StageDied
 from mpflow.jobclock import JobClock
+from mpflow.jobend import DRAIN_S, JobEnd
 from mpflow.jobring import JobRing
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
@@ -34,13 +35,6 @@ from mpflow.spec import (
     SinkSummary,
     SourceSummary,
 )
-
-DRAIN_S = 8.0
-"""How long a stopped job may take to write what is in the ring."""
-
-CLOSE_S = 5.0
-"""How long the sink of a failed job may take to close its file."""
-
 
 Handle = WorkerHandle | CallerHandle
 
@@ -75,6 +69,10 @@ class JobRun:
     """Frames that are done beyond those the sink has counted: an earlier run's, less those that
     had to be made again."""
     rescue: Rescue = field(init=False)
+    end: JobEnd = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.end = JobEnd(self)
 
     @property
     def segment(self) -> Segment | None:
@@ -115,7 +113,7 @@ class JobRun:
             demands = [handle.demand for handle in self.workers]
             self.ring = JobRing.make(self.spec, self.job, self.media, demands, self._say)
         except MpflowError as error:
-            self.fail(error)
+            self.end.fail(error)
             return
         self.go(JobState.BEGINNING)
         # a run that goes on begins where its sink finds the last durable frame
@@ -178,7 +176,7 @@ class JobRun:
     def note_death(self, handle: WorkerHandle, error: StageDied) -> None:
         """A worker is gone; after the file was closed that harms only the jobs to come."""
         if handle is self.sink and self.machine.is_in(JobState.ABORTING):
-            self.give_up()
+            self.end.give_up()
         elif self.finished and self.error is None:
             self.broken = True
             self.note_idle(handle)
@@ -188,12 +186,12 @@ class JobRun:
         elif self.rescue.can_help(handle):
             self.rescue.lost(handle, error, time.monotonic())
         else:
-            self.abort(error)
+            self.end.abort(error)
 
     def note_failure(self, handle: Handle, error: MpflowError, phase: str) -> None:
         """A worker has reported an error; once the file is whole, that only spoils the worker."""
         if phase != "run":
-            self.fail(error)
+            self.end.fail(error)
         elif self.finished and self.error is None:
             self.broken = True
             self.note_warnings([f"after the output was whole, {error.what}"])
@@ -205,7 +203,7 @@ class JobRun:
             self.clock.allow(DRAIN_S, now=time.monotonic())
             self.note_read(SourceSummary(self.segment.published, stopped=True))
         else:
-            self.abort(self.rescue.explain(error))
+            self.end.abort(self.rescue.explain(error))
 
     def forgive(self, seconds: float) -> None:
         """The supervisor itself was stopped for so long: deadlines move."""
@@ -251,107 +249,21 @@ class JobRun:
         self.note_warnings(summary.warnings)
         self.ended = time.monotonic()
         if self.broken:
-            self._finish()
+            self.end.finish()
         elif self.machine.is_in(JobState.ABORTING):
-            self._finish_when_idle()
+            self.end.finish_when_idle()
         else:
-            self.leave()
-
-    def leave(self) -> None:
-        """Tell every worker that is in the job to leave it."""
-        for handle in self.workers:
-            if not handle.idle and handle.alive:
-                handle.tell("end")
-        self._finish_when_idle()
+            self.end.leave()
 
     def note_idle(self, handle: Handle) -> None:
         """One worker has left the job."""
         handle.idle = True
         if handle.machine.is_in(WorkerState.BUSY, WorkerState.BUILDING):
             handle.move(WorkerState.READY, "left the job")
-        self._finish_when_idle()
-
-    def stop(self, error: MpflowError) -> None:
-        """End early but in order: what is in the ring is written and the file closed.
-
-        When the source has already read everything, the job may still be finished in that time.
-        """
-        if self.error is not None or self.asked is not None or self.machine.is_in(JobState.DONE):
-            return
-        if self.machine.is_in(JobState.CONCLUDING):
-            self.asked = error
-            self.clock.allow(DRAIN_S, now=time.monotonic())
-            return
-        if not self.machine.is_in(JobState.RUNNING):
-            self.fail(error)
-            return
-        self.error = error
-        self.go(JobState.STOPPING, error.what)
-        self.clock.allow(DRAIN_S, now=time.monotonic())
-        self.source.tell("stop")
-
-    def fail(self, error: MpflowError) -> None:
-        """An error that leaves every worker whole: they leave the job, which is over."""
-        if self.machine.is_in(JobState.DONE, JobState.ABORTING):
-            return
-        self.error = self.error or error
-        self.go(JobState.ABORTING, error.what)
-        self.clock.allow(CLOSE_S, now=time.monotonic())
-        if any(not w.idle and w.begun for w in self.workers) and not self.sink.idle:
-            self.sink.tell("close-now")
-        self.leave()
-
-    def abort(self, error: MpflowError) -> None:
-        """A worker is lost: kill all but the sink, which gets a moment to close its file."""
-        if self.machine.is_in(JobState.DONE):
-            return
-        self.broken = True
-        self.error = self.error or error
-        if not self.machine.is_in(JobState.ABORTING):
-            self.go(JobState.ABORTING, error.what)
-        self.clock.allow(CLOSE_S, now=time.monotonic())
-        for handle in self.workers[:-1]:
-            handle.kill()
-        closing = self.sink.alive and self.sink.begun and not self.sink.idle and not self.wrote
-        if closing:
-            self.sink.tell("close-now")
-        else:
-            self._finish()
-
-    def too_late(self) -> None:
-        """A stop that drains too slowly still lets the sink close its file; then it is over."""
-        why = self.error or self.asked
-        if why is not None and self.wrote is None and not self.broken:
-            self.abort(why)
-        else:
-            self.give_up()
-
-    def give_up(self) -> None:
-        """The deadline has passed: kill everyone."""
-        self.broken = True
-        if self.error is None:
-            self.error = InternalError(
-                "the pipeline did not come to its end in time",
-                cure="run again with --log-level debug and report the log",
-            )
-        for handle in self.workers:
-            handle.kill()
-        if self.machine.is_in(JobState.STOPPING, JobState.CONCLUDING):
-            self.go(JobState.ABORTING, "too late")
-        self._finish()
+        self.end.finish_when_idle()
 
     def release(self) -> None:
         """Let go of the ring."""
         if self.ring is not None:
             self.ring.close()
             self.ring = None
-
-    def _finish_when_idle(self) -> None:
-        leaving = self.machine.is_in(JobState.CONCLUDING, JobState.ABORTING)
-        if leaving and all(w.idle or not w.alive for w in self.workers):
-            self._finish()
-
-    def _finish(self) -> None:
-        if not self.machine.is_in(JobState.DONE):
-            self.ended = self.ended or time.monotonic()
-            self.go(JobState.DONE)

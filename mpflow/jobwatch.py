@@ -38,12 +38,12 @@ def watch_starts(run: JobRun, rows: Sequence[WorkerStats], now: float) -> None:
 def watch_clock(run: JobRun, now: float) -> None:
     """End a job whose deadline has passed, or whose beginning nobody answers."""
     if run.clock.passed(now):
-        run.too_late()
+        run.end.too_late()
     elif run.machine.is_in(JobState.PROBING, JobState.BEGINNING):
         waited = _waited_for(run)
         slow = run.job.resume or any(w.machine.is_in(WorkerState.STARTING) for w in run.workers)
         if run.clock.silent(waited, START_S if slow else run.spec.stall, now=now):
-            run.abort(
+            run.end.abort(
                 InternalError(
                     f"stage {waited[0]} has not answered",
                     cure="run again with --log-level debug; is the input a device or a pipe?",
@@ -64,7 +64,7 @@ def watch_stall(run: JobRun, progress: Progress, now: float) -> None:
     if isinstance(culprit, CallerHandle) or _is_closing(run, progress, now):
         progress.forgive(progress.patience)
         return
-    run.abort(
+    run.end.abort(
         InternalError(
             f"no frame has moved for {progress.patience:.0f} s: stage {culprit.label}"
             f" (pid {culprit.pid}) holds the pipeline up",

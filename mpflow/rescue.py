@@ -78,7 +78,7 @@ class Rescue:
         if isinstance(verdict, Storm):
             storm = _storm(handle, verdict, error)
             self._trouble.alert("storm", storm.what, stage=name)
-            run.abort(storm)
+            run.end.abort(storm)
             return
         handle.move(WorkerState.BACKOFF, error.what)
         self._due[handle.plan.id] = now + verdict
@@ -181,7 +181,7 @@ class Rescue:
                 if other.pid == timeout.holder and isinstance(other, WorkerHandle):
                     other.end(f"stage {other.label} kept the ring's lock while it was needed")
         except ShmError as error:
-            run.abort(StageDied(f"stage {handle.label} cannot be replaced: {error}"))
+            run.end.abort(StageDied(f"stage {handle.label} cannot be replaced: {error}"))
         return None
 
     def _say(self, handle: WorkerHandle, found: Recovery) -> None:

@@ -31,10 +31,11 @@ from mpflow.errors import (
     Refused,
     Terminated,
 )
+from mpflow.forking import start_fork_server
 from mpflow.graph import Demand
 from mpflow.joblead import JobLead
 from mpflow.jobrun import JobRun
-from mpflow.launch import Launcher, WorkerHandle, start_fork_server
+from mpflow.launch import Launcher, WorkerHandle
 from mpflow.lifecycle import WorkerState
 from mpflow.machine import core_budget
 from mpflow.notices import Notices
@@ -146,7 +147,7 @@ class Supervisor:
             case "stop":
                 self._stop(message["signal"])
             case "abort" if self._run is not None:
-                self._run.abort(
+                self._run.end.abort(
                     Interrupted("stopped at once", cure="what was under way is not in the output")
                 )
             case "close":
@@ -182,7 +183,7 @@ class Supervisor:
         error = kind(f"stopped by {name}", cure="the output so far is under its partial name")
         self._fatal = self._fatal or error
         if self._run is not None:
-            self._run.stop(error)
+            self._run.end.stop(error)
 
     def _leave(self, why: MpflowError) -> None:
         """The caller is gone or has had enough: end the job at hand, then leave."""
@@ -192,9 +193,9 @@ class Supervisor:
             return
         if self._takes_frames:
             self._run.sink.idle = True
-            self._run.abort(why)
+            self._run.end.abort(why)
         else:
-            self._run.stop(why)
+            self._run.end.stop(why)
 
     def _note_failure(self, handle: Handle, message: Message) -> None:
         error = errors.from_wire(message["error"])

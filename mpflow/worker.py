@@ -9,13 +9,9 @@ kernel kills it when the supervisor dies.
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import faulthandler
-import logging
 import os
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -46,10 +42,8 @@ from mpflow.spec import (
     name_in_parts,
 )
 from mpflow.stage import Job, Sink, Source, Stage, StageContext
+from mpflow.workerlog import adopt_stderr, channel_logger, set_name
 from mpflow.workerstart import WorkerStart
-
-PR_SET_NAME = 15
-"""prctl(2): the name that ps -o comm and top show, 15 bytes."""
 
 
 def main(start: WorkerStart) -> None:
@@ -59,8 +53,8 @@ def main(start: WorkerStart) -> None:
         forbid_core_dumps()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _adopt_stderr(start.descriptors["stderr"])
-    _set_name(f"mpf:{start.plan.label}")
+    adopt_stderr(start.descriptors["stderr"])
+    set_name(f"mpf:{start.plan.label}")
     channel = Channel.adopt(start.descriptors["channel"])
     try:
         Worker(start, channel).serve()
@@ -74,7 +68,7 @@ class Worker:
     def __init__(self, start: WorkerStart, channel: Channel) -> None:
         self._plan = start.plan
         self._channel = channel
-        self._log = _channel_logger(channel, start.log_level)
+        self._log = channel_logger(channel, start.log_level)
         self._context = StageContext(
             name=start.plan.spec.name,
             worker=start.plan.number,
@@ -241,43 +235,3 @@ def _parts_of(sink: Sink[Any], job: JobSpec) -> Path | None:
     """The folder of parts, if the sink keeps one."""
     parts = Path(job.parts) if job.parts else None
     return parts if parts is not None and sink.restartable and parts.is_dir() else None
-
-
-class _ToSupervisor(logging.Handler):
-    """Sends log records over the channel; a frame's number comes as ``extra={"frame": n}``."""
-
-    def __init__(self, channel: Channel) -> None:
-        super().__init__()
-        self._channel = channel
-
-    def emit(self, record: logging.LogRecord) -> None:
-        with contextlib.suppress(PeerLost):
-            self._channel.send(
-                "log",
-                level=record.levelname.lower(),
-                text=self.format(record)[:8192],
-                frame=int(getattr(record, "frame", -1)),
-                time=time.time(),
-            )
-
-
-def _channel_logger(channel: Channel, level: str) -> logging.Logger:
-    logger = logging.getLogger("mpflow")
-    logger.handlers = [_ToSupervisor(channel)]
-    logger.setLevel(level.upper())
-    logger.propagate = False
-    logging.captureWarnings(True)
-    logging.getLogger("py.warnings").handlers = logger.handlers
-    return logger
-
-
-def _adopt_stderr(descriptor: int) -> None:
-    """Let everything written to standard output and error, C libraries included, be gathered."""
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
-    os.close(descriptor)
-    faulthandler.enable()
-
-
-def _set_name(name: str) -> None:
-    ctypes.CDLL(None).prctl(PR_SET_NAME, name[:15].encode(), 0, 0, 0)
