@@ -126,7 +126,9 @@ class Supervisor:
             return
         error = handle.death()
         known = (handle.killed and not handle.doom) or handle.reported is not None
-        self._notices.note("debug" if known else "error", str(error), handle)
+        replaced = self._run is not None and self._run.rescue.can_help(handle)
+        level = "debug" if known else "warning" if replaced else "error"
+        self._notices.note(level, f"{error.what}: replaced" if replaced else str(error), handle)
         if self._run is not None:
             self._run.note_death(handle, error)
 
