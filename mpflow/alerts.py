@@ -1,8 +1,8 @@
 """Alerts: what somebody should know before the run is over.
 
-    failures    a stage fails on frame after frame        restart   a worker was replaced
-    quarantine  a frame killed its worker                 storm     workers die again and again
-    low_disk    little room where the output goes         no_face   nobody seen for long
+    failures    a stage fails on frame after frame        storm     workers die again and again
+    quarantine  a frame killed its workers                no_face   nobody seen for long
+    low_disk    little room where the output goes
 
 Each is a line in the log that starts with ``alert:``, a count in the report, and, where the user
 gave one, a command that gets it as JSON: at once, but at most one of a kind every ten seconds, the
