@@ -92,7 +92,8 @@ class Lock:
             if now - asleep > _OVERSLEPT_S:
                 began = now
             if now - began >= seconds:
-                raise LockTimeout(holder=self.holder, waited=now - began)
+                owner = _flock_owner(self.fd) or self.holder
+                raise LockTimeout(holder=owner, waited=now - began)
             asleep = now
             # flock has no wait with a deadline, so this looks again after a short pause
             select.select([], [], [], pause / 1000)
