@@ -96,9 +96,9 @@ def kill_all(pid: int, number: int = signal.SIGKILL) -> None:
 
 
 def run_through_gates(
-    spec: PipelineSpec, job: JobSpec, folder: Path, strikes: Mapping[int, Callable[[int], object]]
+    spec: PipelineSpec, job: JobSpec, folder: Path, strikes: Mapping[Any, Callable[[int], object]]
 ) -> JobResult:
-    """Run a job in which a stage has a gate at each of these frames, and strike there.
+    """Run a job in which a stage has a gate at each of these frames or stores; strike there.
 
     A strike is given the supervisor's process id. The worker at the gate waits meanwhile.
     """
@@ -108,10 +108,10 @@ def run_through_gates(
 
 
 def pass_gates(
-    session: Session, job: JobSpec, folder: Path, strikes: Mapping[int, Callable[[int], object]]
+    session: Session, job: JobSpec, folder: Path, strikes: Mapping[Any, Callable[[int], object]]
 ) -> JobResult:
     """The same in a session that is there already."""
-    gates = {folder / f"gate-{frame}": strike for frame, strike in strikes.items()}
+    gates = {folder / f"gate-{where}": strike for where, strike in strikes.items()}
     for gate in gates:
         os.mkfifo(gate)
 

@@ -33,7 +33,8 @@ BOXES = [(0, 0, 16, 16), (20, 8, 40, 24), (8, 30, 30, 46)]
 class TrapOptions(Options, frozen=True):
     """At each of the frames ``at`` do what ``habit`` says: every time, or once with ``once``, a
     folder in which the snapped traps are marked. A ``gate`` is a FIFO there. ``step``
-    names a shared store before which the worker is killed (or stopped), at its ``nth`` time, once.
+    names a shared store before which the worker is killed (or stopped, or kept at a gate), at its
+    ``nth`` time, once.
     """
 
     habit: str = ""
@@ -63,10 +64,18 @@ class Trap:
                 left[0] -= 1
                 if not left[0]:
                     mark.touch()
-                    stop = self.options.habit == "stop"
-                    os.kill(os.getpid(), signal.SIGSTOP if stop else signal.SIGKILL)
+                    self._snap_before(name)
 
         steps.hook = hook
+
+    def _snap_before(self, step: str) -> None:
+        match self.options.habit:
+            case "stop":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            case "gate":
+                self._wait_at(step)
+            case _:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     def spring(self, seq: int) -> None:
         """Snap, if this is a frame to do so."""
@@ -88,8 +97,11 @@ class Trap:
             case "hang":
                 signal.pause()
             case "gate":
-                # whoever opens the other end knows that this worker is here, and lets it go on
-                (Path(self.options.once) / f"gate-{seq}").open("rb").read()
+                self._wait_at(seq)
+
+    def _wait_at(self, gate: int | str) -> None:
+        """Whoever opens the other end knows that this worker is here, and lets it go on."""
+        (Path(self.options.once) / f"gate-{gate}").open("rb").read()
 
     def _told(self, job: JobSpec) -> dict[str, Any]:
         """The traps that the job itself has for this stage."""
