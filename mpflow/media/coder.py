@@ -4,8 +4,11 @@
                         next chunk         |
                                            +-- meanwhile; then given back by ``ended``
 
-A frame-threaded encoder idles while it is drained, some tens of milliseconds a chunk; the next
-one takes pictures in that time. An encoder that keeps pictures of the ring is drained at once.
+While an encoder is drained, its threads run out of work one after another; with cores to spare
+the next one takes pictures in that time. Alone at 1080p with x264 this takes as long as one
+encoder for all, where draining in line takes 7 % longer; but it costs 6 % more work (in line: 2 %)
+and the memory of a second encoder, so that on two cores, which have other stages to run
+meanwhile, and for an encoder that keeps pictures of the ring, it is done in line.
 """
 
 from __future__ import annotations
@@ -21,11 +24,15 @@ import av
 from mpflow.frame import Frame
 from mpflow.media.chunkfile import ChunkFile, Kind, Span, empty_chunk
 from mpflow.media.chunks import Chunk
+from mpflow.media.encoder import Settings, held_pictures
 from mpflow.media.parts import Parts
 from mpflow.media.pictures import PictureMaker
 from mpflow.media.recipe import Recipe
 from mpflow.media.timeline import Stamps
 from mpflow.tokens import Token
+
+_FEW_THREADS = 3
+"""What x264 gets on two cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +46,16 @@ class Ended:
 class Coder:
     """Codes the frames of one job into files that ``parts`` names.
 
-    ``aside`` allows an encoder to be drained on the side.
+    The encoder is drained on the side where its ``settings`` say that there are threads for it.
     """
 
-    def __init__(self, recipe: Recipe, kind: Kind, parts: Parts, *, aside: bool) -> None:
+    def __init__(self, recipe: Recipe, kind: Kind, parts: Parts, settings: Settings) -> None:
         self._recipe = recipe
         self._kind = kind
         self._parts = parts
         self._pictures = PictureMaker(recipe.codec, recipe.shape, recipe.video)
         self._stamps = Stamps(recipe.step)
+        aside = settings.threads > _FEW_THREADS and held_pictures(settings) == 0
         self._pool = ThreadPoolExecutor(1, "chunk-end") if aside else None
         self._file: ChunkFile | None = None
         self._ending: Future[Ended] | None = None

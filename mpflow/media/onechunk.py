@@ -20,7 +20,6 @@ from mpflow.media.chunkfile import chunk_kind
 from mpflow.media.chunking import Chunking, Grid
 from mpflow.media.chunks import chunk_name
 from mpflow.media.coder import Coder
-from mpflow.media.encoder import held_pictures
 from mpflow.media.opening import Opening
 from mpflow.media.output import OutputFile, output_error
 from mpflow.media.parts import Parts, parts_folder
@@ -62,8 +61,7 @@ class ChunkWriter:
         recipe, key = recipe_of(self._job, self._request, self._warn)
         self._parts.share(key, self._start, self._stop)
         kind = chunk_kind(recipe, OutputFile(self._job.spec).final.suffix.lstrip("."))
-        aside = held_pictures(self._request.settings) == 0
-        coder = Coder(recipe, kind, self._parts, aside=aside)
+        coder = Coder(recipe, kind, self._parts, self._request.settings)
         self._chunking = Chunking(self._parts, coder, Grid(self._stop - self._start, self._start))
 
     def write(self, token: Token, frame: Frame) -> None:

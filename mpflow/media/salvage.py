@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import av
@@ -9,8 +10,10 @@ from av.container import InputContainer
 
 from mpflow.errors import InputError, InternalError
 from mpflow.media.muxer import FRAGMENTED
+from mpflow.media.output import OutputFile
 from mpflow.media.probe import first_picture, picture_stream
 from mpflow.media.source import open_input
+from mpflow.spec import SinkSummary
 
 
 def playable(path: str | Path) -> int:
@@ -28,6 +31,24 @@ def playable(path: str | Path) -> int:
             return _count(container, index)
     except InputError:
         return 0
+
+
+def left_over(file: OutputFile, warnings: Sequence[str]) -> SinkSummary:
+    """What stays of an output that is not whole: its partial file, if that plays."""
+    frames = playable(file.partial)
+    size = file.partial.stat().st_size if frames else 0
+    if frames:
+        file.release()
+    else:
+        file.discard()
+    return SinkSummary(
+        frames=frames,
+        path=str(file.partial) if frames else "",
+        size=size,
+        complete=False,
+        playable=bool(frames),
+        warnings=tuple(warnings),
+    )
 
 
 def require_pictures(path: Path, expected: int) -> None:

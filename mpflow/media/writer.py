@@ -21,13 +21,13 @@ from mpflow.media.chunkfile import chunk_kind
 from mpflow.media.chunking import Chunking, Grid
 from mpflow.media.chunks import Chunk, grid
 from mpflow.media.coder import Coder
-from mpflow.media.encoder import find_encoder, held_pictures
+from mpflow.media.encoder import find_encoder
 from mpflow.media.opening import Opening
 from mpflow.media.output import OutputFile, explain_write
 from mpflow.media.parts import Parts, finished, parts_folder
 from mpflow.media.recipe import Recipe
 from mpflow.media.request import Request, wanted_span
-from mpflow.media.salvage import playable, require_pictures
+from mpflow.media.salvage import left_over, require_pictures
 from mpflow.spec import Job, Place, SinkSummary
 from mpflow.tokens import Token
 
@@ -125,10 +125,8 @@ class MediaWriter:
         recipe = self._assemble(claim=True)
         size = grid(self._request.chunk_seconds, recipe.rate)
         kind = chunk_kind(recipe, self._file.final.suffix.lstrip("."))
-        aside = held_pictures(self._request.settings) == 0
-        self._chunking = Chunking(
-            self._parts, Coder(recipe, kind, self._parts, aside=aside), Grid(size)
-        )
+        coder = Coder(recipe, kind, self._parts, self._request.settings)
+        self._chunking = Chunking(self._parts, coder, Grid(size))
 
     def _assemble(self, *, claim: bool = False, depth: int = 0, growing: bool = True) -> Recipe:
         """Begin the partial file with all chunks there are; claims the parts first."""
@@ -217,22 +215,10 @@ class MediaWriter:
             ended.path.unlink(missing_ok=True)
 
     def _rest(self) -> SinkSummary:
-        """What is left of an output that is not whole: it is kept if it plays."""
-        frames = playable(self._file.partial)
-        if frames:
-            self._file.release()
-        else:
-            self._file.discard()
+        """What is left of an output that is not whole."""
         if not self._parts.chunks:
             self._parts.remove()
-        return SinkSummary(
-            frames=frames,
-            path=str(self._file.partial) if frames else "",
-            size=self._file.partial.stat().st_size if frames else 0,
-            complete=False,
-            playable=bool(frames),
-            warnings=tuple(self.warnings),
-        )
+        return left_over(self._file, self.warnings)
 
     def _leave(self) -> None:
         if self._chunking is not None:

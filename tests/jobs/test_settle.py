@@ -6,15 +6,17 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from clips import make
 
 from mpflow.accounts import LedgerSummary, LostFrame
-from mpflow.errors import Degraded, Interrupted
+from mpflow.errors import Degraded, Interrupted, MpflowError, Refused, ResourceError
 from mpflow.jobs.settle import settle
+from mpflow.media.chunks import Chunk
 from mpflow.report import Report
 from mpflow.session import JobResult
-from mpflow.spec import JobSpec
+from mpflow.spec import JobSpec, parts_name
 
 
 def settled(*, strict: bool = True, **facts: Any) -> JobResult:
@@ -104,3 +106,57 @@ def test_frames_of_an_earlier_run_count_for_one_that_went_on_with_it() -> None:
     whole = LedgerSummary(frames=40, delivered=40)
     assert settled(frames_read=10, frames_expected=40, ledger=whole).error is None
     assert settled(frames_read=10, frames_expected=40).error is not None
+
+
+def failed(tmp_path: Path, error: MpflowError, partial: str = "out.partial.mp4") -> MpflowError:
+    output, half = tmp_path / "out.mp4", tmp_path / partial
+    job = JobSpec("1", "in.mp4", str(output), str(half), parts=str(parts_name(output)))
+    settled = settle(job, JobResult(Report("1", "in.mp4"), error)).error
+    assert settled is not None
+    return settled
+
+
+def chunk(folder: Path, start: int, stop: int) -> None:
+    folder.mkdir(exist_ok=True)
+    stamps = list(range(stop - start))
+    made = Chunk(start, stop, "nut", 3, "", "", "", (1, 30), stamps, stamps)
+    (folder / made.name).write_bytes(b"abc")
+    (folder / made.companion).write_bytes(msgspec.json.encode(made))
+
+
+def test_the_user_learns_where_resume_goes_on(tmp_path: Path) -> None:
+    parts = tmp_path / "out.mp4.parts"
+    for start in (0, 60, 180):
+        chunk(parts, start, start + 60)
+    error = failed(tmp_path, Interrupted("stopped by SIGINT"))
+    assert error.cure == "--resume goes on after frame 120"
+    error = failed(tmp_path, ResourceError("the disk is full", cure="free some space"))
+    assert error.cure == "free some space; --resume goes on after frame 120"
+    assert parts.is_dir()
+
+
+def test_parts_with_nothing_to_go_on_with_are_removed(tmp_path: Path) -> None:
+    parts = tmp_path / "out.mp4.parts"
+    chunk(parts, 60, 120)
+    (parts / "checkpoint.json").touch()
+    error = failed(tmp_path, Interrupted("stopped by SIGINT"))
+    assert error.cure == "nothing was kept of the output"
+    assert not parts.exists()
+
+
+def test_parts_that_were_refused_are_left_alone(tmp_path: Path) -> None:
+    parts = tmp_path / "out.mp4.parts"
+    parts.mkdir()
+    (parts / "checkpoint.json").write_text("of something else")
+    failed(tmp_path, Refused("no checkpoint"))
+    assert (parts / "checkpoint.json").read_text() == "of something else"
+
+
+def test_the_mark_of_a_finished_output_is_cleared_away(tmp_path: Path) -> None:
+    output = tmp_path / "out.mp4"
+    parts = parts_name(output)
+    parts.mkdir()
+    (parts / "done.json").touch()
+    job = JobSpec("1", "in.mp4", str(output), "x", parts=str(parts))
+    settle(job, JobResult(Report("1", "in.mp4"), None))
+    assert not parts.exists()

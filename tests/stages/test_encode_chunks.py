@@ -30,6 +30,7 @@ HDR = {
 
 KINDS: list[Any] = [
     pytest.param(Clip(pts=PTS), "mp4", {}, id="x264 mp4"),
+    pytest.param(Clip(pts=PTS), "mp4", {"threads": 6}, id="x264 mp4, drained on the side"),
     pytest.param(Clip(pts=PTS), "ts", {}, id="x264 ts"),
     pytest.param(Clip(pts=PTS), "avi", {}, id="x264 avi"),
     pytest.param(Clip(pts=VARIABLE, time_base=Fraction(1, 15360)), "mp4", {}, id="vfr"),
@@ -42,7 +43,7 @@ KINDS: list[Any] = [
     pytest.param(
         Clip(pts=PTS, pixel_format="yuv420p10le", colour=(1, 9, 16, 9), options=HDR),
         "mp4",
-        {"codec": "libx265"},
+        {"codec": "libx265", "threads": 4},
         id="hdr x265",
     ),
     pytest.param(
@@ -332,10 +333,13 @@ def test_a_place_has_no_time_stamp_where_its_frame_was_dropped(tmp_path: Path, p
     assert encode.kept == BEGINNING
 
 
-def test_what_is_known_of_frames_is_told_before_they_are_kept(tmp_path: Path, plain: Path) -> None:
+@pytest.mark.parametrize("threads", [1, 6])
+def test_what_is_known_of_frames_is_told_before_they_are_kept(
+    tmp_path: Path, plain: Path, threads: int
+) -> None:
     job = chunked.job_of(plain, tmp_path / "out.mp4")
     told: list[tuple[int, int]] = []
-    encode = chunked.encoder()
+    encode = chunked.encoder(threads=threads)
 
     def listen(begun: Encode) -> None:
         begun.before_keeping = lambda stop: told.append((stop, chunked.kept_frames(job)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mpflow.errors import OutputError
+from mpflow.errors import OutputError, Refused
 from mpflow.frame import Frame, PictureLayout
-from mpflow.spec import JobSpec, MediaInfo, VideoInfo
+from mpflow.spec import BEGINNING, JobSpec, MediaInfo, Place, VideoInfo
 from mpflow.stage import Job, StageContext
 from mpflow.stages.faces_json import FacesJson, FacesJsonOptions
 from mpflow.tokens import Face, Token
@@ -23,12 +24,14 @@ class NoLease:
         raise AssertionError("the sink looked at pixels")
 
 
-def sink(output: str) -> FacesJson:
+def sink(output: str, **spec: Any) -> FacesJson:
     stage = FacesJson(FacesJsonOptions(), StageContext("faces_json"))
     source = Path(output).with_name("in.mp4")
     if output != "-":
         source.write_bytes(b"a film")
-    stage.begin(Job(JobSpec("job", str(source), output), MediaInfo(str(source), "mov", VIDEO)))
+    stage.begin(
+        Job(JobSpec("job", str(source), output, **spec), MediaInfo(str(source), "mov", VIDEO))
+    )
     return stage
 
 
@@ -72,3 +75,76 @@ def test_existing_file_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "faces.jsonl").write_text("mine")
     with pytest.raises(OutputError, match="exists already"):
         sink(str(tmp_path / "faces.jsonl"))
+
+
+def written(stage: FacesJson, start: int, stop: int) -> None:
+    for number in range(start, stop):
+        stage.write(Token("job", number, pts=number * 40, time_base=(1, 1000)), frame())
+
+
+def test_a_run_goes_on_behind_the_last_whole_line(tmp_path: Path) -> None:
+    output = str(tmp_path / "faces.jsonl")
+    first = sink(output)
+    written(first, 0, 100)
+    first.finish(complete=False)
+    partial = tmp_path / "faces.partial.jsonl"
+    partial.write_bytes(partial.read_bytes()[:-9])
+    second = sink(output, resume=True)
+    assert second.kept == Place(99, 98 * 40)
+    written(second, 99, 130)
+    summary = second.finish(complete=True)
+    lines = (tmp_path / "faces.jsonl").read_text().splitlines()
+    assert [json.loads(line)["frame"] for line in lines] == list(range(130))
+    assert (summary.frames, summary.complete) == (130, True)
+    second.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["faces.jsonl", "in.mp4"]
+
+
+def test_lines_count_as_kept_only_after_it_was_told(tmp_path: Path) -> None:
+    stage = sink(str(tmp_path / "faces.jsonl"))
+    told: list[tuple[int, int]] = []
+    partial = tmp_path / "faces.partial.jsonl"
+    stage.before_keeping = lambda stop: told.append((stop, partial.read_bytes().count(b"\n")))
+    written(stage, 0, 70)
+    assert stage.kept == Place(64, 63 * 40)
+    stage.finish(complete=True)
+    assert told == [(64, 0), (70, 64)]
+    stage.close()
+
+
+def test_lines_of_an_earlier_run_are_not_thrown_away(tmp_path: Path) -> None:
+    output = str(tmp_path / "faces.jsonl")
+    first = sink(output)
+    written(first, 0, 3)
+    first.finish(complete=False)
+    with pytest.raises(OutputError, match="3 frames of an earlier run"):
+        sink(output)
+    anew = sink(output, overwrite=True)
+    assert anew.kept == BEGINNING
+    anew.finish(complete=False)
+
+
+def test_lines_made_with_other_settings_are_refused(tmp_path: Path) -> None:
+    output = str(tmp_path / "faces.jsonl")
+    first = sink(output, settings={"detect": {"score": 0.5}})
+    written(first, 0, 3)
+    first.finish(complete=False)
+    with pytest.raises(Refused, match=r"detect\.score=0\.5, now 0\.7"):
+        sink(output, settings={"detect": {"score": 0.7}}, resume=True)
+    assert len((tmp_path / "faces.partial.jsonl").read_bytes().splitlines()) == 3
+
+
+def test_a_sink_that_died_behind_the_rename_says_that_it_had_finished(tmp_path: Path) -> None:
+    output = str(tmp_path / "faces.jsonl")
+    first = sink(output)
+    written(first, 0, 3)
+    summary = first.finish(complete=True)
+    second = sink(output, resume=True)
+    assert second.kept == Place(3, 80)
+    assert second.finish(complete=True) == summary
+    second.close()
+
+
+def test_nobody_goes_on_with_standard_output() -> None:
+    with pytest.raises(Refused, match="standard output"):
+        sink("-", resume=True)
