@@ -26,7 +26,7 @@ import msgpack
 from mpflow.errors import ContractError, InternalError, Refused, ResourceError
 from mpflow.tokens import Face, Token
 
-HEADER = b"MPFALOG\x01"
+HEADER = b"MPFALOG\x02"
 SYNC = b"\xf7mp\xfa"
 MAX_BODY = 1 << 16
 """A body holds less than a token, whose limit is a quarter of this."""
@@ -46,6 +46,9 @@ class Remembered:
     pts: int | None = None
     time_base: tuple[int, int] = (1, 1)
     duration: int = 0
+    given_up: str = ""
+    """The state that the frame was given on in without the stage's work, and why."""
+    reason: str = ""
 
     def on(self, token: Token) -> Token:
         """The card of the same frame, made again, with what was on it the first time."""
@@ -96,9 +99,9 @@ class AnalysisLog:
             raise
         return log
 
-    def append(self, stage: str, token: Token) -> None:
-        """Keep the faces and fields that ``stage`` leaves on a frame."""
-        _write(self.fd, _record(stage, token))
+    def append(self, stage: str, token: Token, given_up: str = "", reason: str = "") -> None:
+        """Keep the faces and fields that ``stage`` leaves on a frame, or how it gave it up."""
+        _write(self.fd, _record(stage, token, (given_up, reason)))
 
     def read(self, stage: str, start: int = 0) -> Iterator[Remembered]:
         """What a stage put on frames, from frame ``start`` on, in order."""
@@ -152,8 +155,8 @@ class AnalysisLog:
         body = _whole(os.pread(self.fd, _BLOCK, offset), 0)
         if body is None:
             raise InternalError(f"the analysis log lost its record at byte {offset}")
-        _, seq, faces, fields, *time = msgpack.unpackb(body, use_list=False, strict_map_key=False)
-        return Remembered(seq, tuple([Face(*face) for face in faces]), fields, *time)
+        _, seq, faces, fields, *rest = msgpack.unpackb(body, use_list=False, strict_map_key=False)
+        return Remembered(seq, tuple([Face(*face) for face in faces]), fields, *rest)
 
 
 class _Index:
@@ -193,11 +196,11 @@ def _write(fd: int, data: bytes) -> None:
         )
 
 
-def _record(stage: str, token: Token) -> bytes:
+def _record(stage: str, token: Token, outcome: tuple[str, str]) -> bytes:
     faces = [(f.box, f.score, f.points, f.track, f.identity, f.refs) for f in token.faces]
     time = (token.pts, token.time_base, token.duration)
     try:
-        body: bytes = msgpack.packb((stage, token.seq, faces, token.fields, *time))
+        body: bytes = msgpack.packb((stage, token.seq, faces, token.fields, *time, *outcome))
     except (TypeError, ValueError, OverflowError) as error:
         raise ContractError(
             f"stage {stage} puts a value on frame {token.seq} that cannot be kept: {error}",

@@ -184,6 +184,12 @@ def _check_place(preset: str, stage: StageSpec, kind: AnyStageClass, *, inner: b
             f"preset {preset!r}: {stage.name} cannot stand in the middle",
             cure="a source comes first, a sink last",
         )
+    if issubclass(kind, Stage) and kind.remembers and (kind.changes_pixels or not kind.ordered):
+        raise ConfigError(
+            f"preset {preset!r}: {stage.name} remembers, so it must take frames in order and leave"
+            " their pixels alone: a frame that is made again gets its tokens from the log",
+            cure="declare ordered = True, and change pixels in a stage behind it",
+        )
     if stage.workers != 1 and (not issubclass(kind, Stage) or kind.ordered):
         raise ConfigError(
             f"{stage.name}.workers must be 1: the stage takes frames in order",

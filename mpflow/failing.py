@@ -78,13 +78,14 @@ class Failures:
         """What becomes of a frame on which a worker died alone; raises StageDied for ``fail``."""
         verdict = give_up(self._rules.on_failure)
         reason = f"{token.retries} workers of {self._desk.name} died on it"
+        state = "not given on, and ends the run" if isinstance(verdict, Fail) else verdict.state
+        self._desk.tell("quarantined", frame=token.seq, state=state, reason=reason)
         if isinstance(verdict, Fail):
             raise StageDied(
                 f"frame {token.seq} cannot be worked on: {reason}, the last one on it alone",
                 cure="on_failure mask, pass or skip goes on without it",
                 facts={"stage": self._desk.name, "frame": token.seq},
             )
-        self._desk.tell("quarantined", frame=token.seq, state=verdict.state, reason=reason)
         return Outcome(verdict.state, reason)
 
     def _tell(self, left: Sequence[Held], what: str, then: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mpflow.analysis import AnalysisLog
+from mpflow.analysis import AnalysisLog, Remembered
 from mpflow.errors import ResourceError
 from mpflow.graph import Demand
 from mpflow.spec import JobSpec, name_in_parts
@@ -39,19 +39,19 @@ class Memory:
             return
         last = self._log.last(self._stage)
         self._last = -1 if last is None else last
-        stage.recall(remembered.token() for remembered in self._log.read(self._stage))
+        found = self._log.read(self._stage)
+        stage.recall(remembered.token() for remembered in found if not remembered.given_up)
 
-    def known(self, token: Token) -> Token | None:
-        """The card of a frame that is made again, with what the stage found the first time."""
+    def known(self, token: Token) -> Remembered | None:
+        """What became of a frame the first time, if it is made again."""
         if self._log is None or token.seq > self._last:
             return None
-        remembered = self._log.find(self._stage, token.seq)
-        return None if remembered is None else remembered.on(token)
+        return self._log.find(self._stage, token.seq)
 
-    def keep(self, token: Token) -> None:
-        """Keep what the stage found on a frame, before others see it."""
+    def keep(self, token: Token, given_up: str = "", reason: str = "") -> None:
+        """Keep what the stage found on a frame, or how it was given up, before others see it."""
         if self._log is not None and token.seq > self._last:
-            self._log.append(self._stage, token)
+            self._log.append(self._stage, token, given_up, reason)
             self._last = token.seq
 
 

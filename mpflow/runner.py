@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from mpflow import wire
+from mpflow.analysis import Remembered
 from mpflow.batcher import BatchPolicy
 from mpflow.desk import Desk
 from mpflow.errors import ContractError
@@ -137,10 +138,17 @@ class StageRunner:
             self._give_up(held, self._failures.quarantine(token))
             return None
         if (known := self._memory.known(token)) is not None:
-            self._give(known, taken)
+            self._give_known(held, known)
             return None
         self._desk.ring.work(lease)
         return Work(token, frame, alone=lease.alone)
+
+    def _give_known(self, held: Held, known: Remembered) -> None:
+        """Give on a frame that is made again as it was given on the first time."""
+        if known.given_up:
+            self._give_up(held, Outcome(FrameState(known.given_up), known.reason))
+        else:
+            self._give(known.on(held.token), held.taken)
 
     def _process(self, works: Sequence[Work], started: int) -> None:
         if not works:
@@ -174,6 +182,7 @@ class StageRunner:
             held.frame.cover()
         if outcome.state is not FrameState.PASSED:
             token = replace(token, ops=())
+        self._memory.keep(token, outcome.state, outcome.reason)
         self._give(token, time.monotonic_ns())
 
     def _give_all(self, tokens: Iterable[Token], started: int) -> None:

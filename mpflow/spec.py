@@ -78,8 +78,7 @@ def settings_of(spec: PipelineSpec) -> dict[str, Any]:
         stage.name: {key: value for key, value in stage.options.items() if key not in _ONLY_SPEED}
         for stage in others
     }
-    targets = {"stages": [stage.target for stage in spec.stages], "on_failure": spec.on_failure}
-    return {**targets, **looks, sink.name: sink.options}
+    return {"stages": [s.target for s in spec.stages], **looks, sink.name: sink.options}
 
 
 class JobSpec(Value, frozen=True):

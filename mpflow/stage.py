@@ -168,8 +168,9 @@ class Stage(_Base[O_co]):
     remembers: ClassVar[bool] = False
     """Whether what the stage puts on tokens depends on frames before (a tracker's identities).
 
-    Such a stage is ordered. Its faces and fields go into the analysis log; a frame that is made
-    again takes them from there, and ``recall`` rebuilds the memory of a fresh worker.
+    Such a stage is ordered and changes no pixels. Its faces and fields go into the analysis log;
+    a frame that is made again takes them from there, and ``recall`` rebuilds the memory of a
+    fresh worker.
     """
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from runs import job_in, lines_of, marks_in, nothing_left, pipeline_of, run_once, trap
 
-from mpflow.errors import InternalError, StageDied
+from mpflow.errors import ConfigError, InternalError, StageDied
 
 FRAMES = 24
 BLACK = [zlib.crc32(bytes([value]) * size) for value, size in ((16, 3072), (128, 768), (128, 768))]
@@ -152,3 +152,26 @@ def test_repeated_failures_raise_an_alert(tmp_path: Path) -> None:
     result = run_once(spec, job_in(tmp_path))
     assert result.error is None
     assert result.report.alerts == {"failures": 1}
+
+
+def test_a_masked_frame_stays_masked_when_it_is_made_again(tmp_path: Path) -> None:
+    """The stage with a memory gave it up; then the sink dies, and the frame comes from the log."""
+    job = job_in(tmp_path)
+    spec = pipeline_of(
+        tmp_path,
+        trap("Read", frames=FRAMES),
+        trap("Follow", habit="raise", at=[12]),
+        trap("Rows", habit="kill", at=[17], once=marks_in(tmp_path)),
+        on_failure="mask",
+    )
+    result = run_once(spec, job)
+    assert result.error is None and result.report.restarts == 1
+    lines = lines_of(job)
+    assert [line["seq"] for line in lines if line["state"] == "masked"] == [12]
+    assert lines[12]["crc"] == BLACK
+    assert result.report.ledger is not None and result.report.ledger.masked == 1
+
+
+def test_a_stage_that_remembers_may_not_change_pixels(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="leave their pixels alone"):
+        pipeline_of(tmp_path, "Numbers", trap("Scribble"), "Tally")

@@ -104,9 +104,8 @@ def test_a_worker_that_is_stopped_with_the_lock_is_killed_and_nobody_else(
     assert result.report.restarts == 1
     assert lines_of(job) == undisturbed
     (paint_history,) = [w for w in result.report.workers if w.label == "paint"]
-    assert (
-        "kept the ring's lock" in [m.reason for m in paint_history.moves if m.state == "backoff"][0]
-    )
+    (reason,) = [move.reason for move in paint_history.moves if move.state == "backoff"]
+    assert "kept the ring's lock" in reason
 
 
 @pytest.mark.parametrize("who", ["supervisor", "all"])

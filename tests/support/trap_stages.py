@@ -33,8 +33,8 @@ BOXES = [(0, 0, 16, 16), (20, 8, 40, 24), (8, 30, 30, 46)]
 class TrapOptions(Options, frozen=True):
     """At each of the frames ``at`` do what ``habit`` says: every time, or once with ``once``, a
     folder in which the snapped traps are marked. A ``gate`` is a FIFO there. ``step``
-    names a shared store before which the worker is killed (or stopped, or kept at a gate), at its
-    ``nth`` time, once.
+    names a shared store before which the worker is killed, at its ``nth`` time, once; or stopped,
+    or kept at a gate that no frame has.
     """
 
     habit: str = ""
@@ -72,7 +72,7 @@ class Trap:
         match self.options.habit:
             case "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
-            case "gate":
+            case "gate" if not self.options.at:
                 self._wait_at(step)
             case _:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -245,6 +245,12 @@ class Follow(Trap, Stage[FollowOptions]):
         token = self._kept.pop(0)
         self._sum = (self._sum * 31 + token.seq) % 1_000_003
         return token.with_field("trap.sum", self._sum)
+
+
+class Scribble(Follow):
+    """Remembers and changes pixels, which no stage may."""
+
+    changes_pixels = True
 
 
 class RowsOptions(TrapOptions, frozen=True):
