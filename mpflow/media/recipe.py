@@ -121,7 +121,7 @@ def find_recipe(
 
     shape = choose_shape(codec, clocked, options, set_up, say)
     check_parameters(codec, options, shape, set_up)
-    header = bool(container.format.flags & Format.global_header.value)
+    header = bool(container.format.flags & cast(int, Format.global_header.value))
     recipe = Recipe(codec, video, shape, options, settings.threads, look, name, header)
     _say_losses(recipe, say)
     return recipe
