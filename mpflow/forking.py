@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
+from contextlib import suppress
 
 PRELOADED = (
     "mpflow.launch",
@@ -31,3 +33,12 @@ def start_fork_server() -> None:
         forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    _let_go_on(getattr(forkserver, "_forkserver", None))
+
+
+def _let_go_on(server: object) -> None:
+    """One that somebody has stopped would be waited for without an end when a worker is started."""
+    pid = getattr(server, "_forkserver_pid", None)
+    if isinstance(pid, int):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)

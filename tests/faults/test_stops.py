@@ -20,6 +20,7 @@ from runs import (
     GONE_S,
     Ear,
     family,
+    fork_servers,
     job_in,
     lines_of,
     marks_in,
@@ -220,3 +221,20 @@ def test_a_death_while_another_worker_is_stopped_with_the_lock_is_recovered(
     assert lines_of(job) == undisturbed
     reasons = [move.reason for worker in result.report.workers for move in worker.moves]
     assert any("kept the ring's lock while it was needed" in reason for reason in reasons)
+
+
+def test_a_worker_is_replaced_though_the_fork_server_is_stopped(
+    tmp_path: Path, undisturbed: list[dict[str, Any]]
+) -> None:
+    job = job_in(tmp_path)
+    spec = pipeline_of(tmp_path, *stages(read=gate(tmp_path, 20)))
+
+    def strike(pid: int) -> None:
+        (server,), (painter,) = fork_servers(pid), worker_pids(pid, "paint")
+        os.kill(server, signal.SIGSTOP)
+        os.kill(painter, signal.SIGKILL)
+
+    result = run_through_gates(spec, job, tmp_path / "marks", {20: strike})
+    assert result.error is None
+    assert result.report.restarts == 1
+    assert lines_of(job) == undisturbed
