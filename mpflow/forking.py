@@ -7,6 +7,8 @@ import os
 import signal
 from contextlib import suppress
 
+from mpflow.reactor import STOP_SIGNALS
+
 PRELOADED = (
     "mpflow.launch",
     "mpflow.worker",
@@ -26,9 +28,9 @@ def start_fork_server() -> None:
 
     multiprocessing.get_context("forkserver").set_forkserver_preload(list(PRELOADED))
     resource_tracker.ensure_running()  # first: it lets SIGINT through when it has started
-    # A Ctrl-C goes to the whole group and would kill the fork server while it loads libraries;
-    # it and its children inherit the signals blocked, and the supervisor decides for them.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
+    # A signal to the whole group (Ctrl-C, a farm's SIGTERM) would kill the fork server; it and its
+    # children inherit the signals blocked, and the supervisor decides for them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         forkserver.ensure_running()
     finally:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -157,6 +157,8 @@ class JobRun:
             case "media":
                 self.media = msgspec.convert(message["media"], MediaInfo)
             case "begun":
+                restartable = message.get("restartable", False)
+                handle.demand = replace(handle.demand, restartable=restartable)
                 self.note_begun(handle, msgspec.convert(message.get("place", {}), Place))
             case "kept":
                 self.rescue.progress()

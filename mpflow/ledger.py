@@ -177,7 +177,7 @@ class Book:
         ledger.close()
         raise Refused(
             f"{str(path)!r} tells of {self._totals.stop} frames, and {frame} are finished",
-            cure="-y starts anew",
+            cure="-y without --resume starts anew",
         )
 
     def _take_up(self, line: bytes, frame: int) -> bool:

@@ -224,9 +224,9 @@ class Sink(_Base[O_co]):
     private_options: ClassVar[Mapping[str, Any]] = {}
     """What a private preset sets unless it says otherwise, so that nothing else leaves."""
 
-    restartable: ClassVar[bool] = False
+    restartable: bool = False
     """Whether a fresh worker can go on with what a dead one left: ``begin`` with ``resume`` finds
-    what is durable, and ``kept`` says how far that goes."""
+    what is durable, and ``kept`` says how far that goes. Counts as it is after ``begin``."""
 
     before_keeping: Callable[[int], None] | None = None
     """Called with a frame's number right before all frames below it become durable, so that what

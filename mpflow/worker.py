@@ -2,8 +2,8 @@
 
     start -> ready -> (probe) -> begin -> begun -> (go) -> ... -> finished -> end -> idle -> quit
 
-Its standard error goes to the supervisor, it ignores Ctrl-C (the supervisor decides), and the
-kernel kills it when the supervisor dies.
+Its standard error goes to the supervisor, it ignores Ctrl-C and SIGTERM (the supervisor decides),
+and the kernel kills it when the supervisor dies.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from mpflow.graph import Demand
 from mpflow.importer import AnyStage, build
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
+from mpflow.reactor import STOP_SIGNALS
 from mpflow.recall import ANALYSIS, Memory, Spill
 from mpflow.runner import StageRunner
 from mpflow.shm import Bell, Doing, Order, Ring, Segment, arm
@@ -51,8 +52,9 @@ def main(start: WorkerStart) -> None:
     arm(start.descriptors["death"])
     if not start.core_dumps:
         forbid_core_dumps()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # a signal to the whole group is meant for the supervisor, which ends its workers in order
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     adopt_stderr(start.descriptors["stderr"])
     set_name(f"mpf:{start.plan.label}")
     channel = Channel.adopt(start.descriptors["channel"])
@@ -144,7 +146,8 @@ class Worker:
             desk.orders.wait_over()
             return
         kept = stage.kept if isinstance(stage, Sink) else BEGINNING
-        self._channel.send("begun", place=msgspec.to_builtins(kept))
+        restartable = isinstance(stage, Sink) and stage.restartable
+        self._channel.send("begun", place=msgspec.to_builtins(kept), restartable=restartable)
         place = desk.orders.wait_to_go() if task.wait else kept
         with self._reporting("run"):
             if place is not None:

@@ -47,7 +47,7 @@ class Encode(Sink[EncodeOptions]):
 
     Options: ClassVar[type[Options]] = EncodeOptions
     private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
-    restartable: ClassVar[bool] = True
+    restartable = True
     _writer: MediaWriter | ChunkWriter | None = None
 
     @property

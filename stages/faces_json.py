@@ -43,7 +43,7 @@ class FacesJson(Sink[FacesJsonOptions]):
 
     Options: ClassVar[type[Options]] = FacesJsonOptions
     suffix: ClassVar[str] = ".jsonl"
-    restartable: ClassVar[bool] = True
+    restartable = True
     needs = ("faces",)
     _file: LineFile | None = None
     _stream: BufferedWriter | BinaryIO | None = None
@@ -60,7 +60,8 @@ class FacesJson(Sink[FacesJsonOptions]):
 
         self.close()
         self._frames = 0
-        if job.spec.output in ("", _STDOUT):
+        self.restartable = job.spec.output not in ("", _STDOUT)
+        if not self.restartable:
             if job.spec.resume:
                 raise Refused(
                     "nobody can go on with what was written to standard output",

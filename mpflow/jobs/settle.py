@@ -88,9 +88,11 @@ def _kept(partial: Path, frames: int, going_on: int) -> str:
     said = []
     if frames:
         plays = " and is playable" if partial.suffix != LINES else ""
-        said.append(f"{str(partial)!r} has the first {frames} frames{plays}")
+        first = "the first frame" if frames == 1 else f"the first {frames} frames"
+        said.append(f"{str(partial)!r} has {first}{plays}")
     if going_on:
-        said.append(f"--resume goes on after frame {going_on}")
+        finished = "1 frame is" if going_on == 1 else f"{going_on} frames are"
+        said.append(f"{finished} finished, and --resume goes on with them")
     return "; ".join(said) or "nothing was kept of the output"
 
 

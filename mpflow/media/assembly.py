@@ -71,7 +71,7 @@ class Assembly:
         if chunk.header != self._header:
             raise Refused(
                 f"the chunk {str(path)!r} was made by another encoder",
-                cure="make the chunks again: -y starts anew",
+                cure="make the chunks again: -y without --resume starts anew",
             )
         times = self._times_for(chunk)
         pts = times.in_line(chunk.pts)

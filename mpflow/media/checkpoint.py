@@ -27,7 +27,7 @@ from mpflow.urls import is_url
 FORMAT = 1
 _BLOCK = 1 << 20
 _CONTENT = "input.content"
-_ANEW = "-y starts anew"
+_ANEW = "-y without --resume starts anew"
 
 Key = dict[str, Any]
 """Dotted names and plain values, such as ``encoder.crf: "18"``."""

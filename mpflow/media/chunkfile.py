@@ -150,7 +150,7 @@ def empty_chunk(path: Path, kind: Kind, span: Span) -> Chunk:
 def read_chunk(path: Path, chunk: Chunk) -> Iterator[Packet[VideoStream]]:
     """The packets of a chunk in their order, with no time stamps of their own.
 
-    Raises Refused where the file's content is not what was written.
+    Raises Damaged where the file's content is not what was written.
     """
     content, count = blake2b(digest_size=_DIGEST_BYTES), 0
     try:
@@ -167,8 +167,12 @@ def read_chunk(path: Path, chunk: Chunk) -> Iterator[Packet[VideoStream]]:
         raise _damaged(path)
 
 
-def _damaged(path: Path) -> Refused:
-    return Refused(
+class Damaged(Refused):
+    """A chunk's file is not what was written."""
+
+
+def _damaged(path: Path) -> Damaged:
+    return Damaged(
         f"the chunk {str(path)!r} is damaged", cure="remove it: what is missing is made again"
     )
 

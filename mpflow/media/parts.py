@@ -145,6 +145,11 @@ class Parts:
             sync(self.folder)
         self.chunks.append(chunk)
 
+    def drop(self, first: Chunk) -> None:
+        """Remove a chunk and all behind it: they are made again."""
+        self.chunks = self.chunks[: self.chunks.index(first)]
+        sweep(self.folder, self.chunks)
+
     def done(self, file: OutputFile, pictures: int, place: Place) -> None:
         """Note that the file is whole, up to ``place``, and gets its final name next."""
         try:

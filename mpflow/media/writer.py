@@ -17,7 +17,7 @@ from mpflow.errors import InternalError, MpflowError
 from mpflow.frame import Frame
 from mpflow.media.assembly import Assembly, TooDeep
 from mpflow.media.checkpoint import make_key
-from mpflow.media.chunkfile import chunk_kind
+from mpflow.media.chunkfile import Damaged, chunk_kind
 from mpflow.media.chunking import Chunking, Grid
 from mpflow.media.chunks import Chunk, grid
 from mpflow.media.coder import Coder
@@ -143,6 +143,13 @@ class MediaWriter:
         except TooDeep as error:
             assembly.abandon()
             return self._assemble(depth=error.depth, growing=growing)
+        except Damaged as error:
+            assembly.abandon()
+            if not claim:
+                raise
+            self._say(f"{error.what}: it and all after it are made again")
+            self._parts.drop(chunk)
+            return self._assemble(growing=growing)
         except BaseException:
             assembly.abandon()
             raise

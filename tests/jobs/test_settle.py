@@ -58,7 +58,7 @@ def test_lines_that_were_not_finished_are_counted_and_not_called_playable(tmp_pa
     result = stopped(partial)
     assert result.error is not None
     assert result.error.cure == (
-        f"{str(partial)!r} has the first 2 frames; --resume goes on after frame 2"
+        f"{str(partial)!r} has the first 2 frames; 2 frames are finished, and --resume goes on with them"
     )
     assert (result.report.partial, result.report.playable) == (str(partial), False)
 
@@ -129,9 +129,9 @@ def test_the_user_learns_where_resume_goes_on(tmp_path: Path) -> None:
     for start in (0, 60, 180):
         chunk(parts, start, start + 60)
     error = failed(tmp_path, Interrupted("stopped by SIGINT"))
-    assert error.cure == "--resume goes on after frame 120"
+    assert error.cure == "120 frames are finished, and --resume goes on with them"
     error = failed(tmp_path, ResourceError("the disk is full", cure="free some space"))
-    assert error.cure == "free some space; --resume goes on after frame 120"
+    assert error.cure == "free some space; 120 frames are finished, and --resume goes on with them"
     assert parts.is_dir()
 
 

@@ -63,7 +63,7 @@ def test_each_difference_is_named(
         checkpoint.claim(tmp_path / "parts", key_of(source, **change))
     assert refused.match(r"^the parts in '.*parts' were made ")
     assert re.search(named, refused.value.what)
-    assert "-y starts anew" in refused.value.cure
+    assert "-y without --resume starts anew" in refused.value.cure
     assert (tmp_path / "parts" / CHECKPOINT).read_bytes() == before
 
 
