@@ -239,9 +239,12 @@ class JobRun:
     def _conclude_if_read(self) -> None:
         """Tell the sink that all frames are on their way, as soon as everyone has begun.
 
-        A short input can be read to its end while the sink still opens its file.
+        A short input can be read to its end while the sink still opens its file. One that takes a
+        dead one's place hears it when the source has come to its end again.
         """
-        if self.read is not None and self.machine.is_in(JobState.RUNNING, JobState.STOPPING):
+        if self.read is None or self.rescue.sink_is_missing:
+            return
+        if self.machine.is_in(JobState.RUNNING, JobState.STOPPING):
             self.sink.tell("conclude", complete=not self.read.stopped and self.error is None)
             self.go(JobState.CONCLUDING)
 

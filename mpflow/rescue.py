@@ -58,6 +58,12 @@ class Rescue:
             for handle in self._run.workers
         )
 
+    @property
+    def sink_is_missing(self) -> bool:
+        """Whether nobody is there to conclude, or frames are about to be made again."""
+        sink = self._run.sink
+        return self._rewind is not None or not sink.alive or not sink.begun
+
     def can_help(self, handle: WorkerHandle) -> bool:
         """Whether another worker can take this one's place."""
         run = self._run
@@ -87,8 +93,9 @@ class Rescue:
         if handle is not run.sink:
             self._dead.append(handle)
             self._recover_dead()
-        elif run.machine.is_in(JobState.CONCLUDING):
-            run.read = None
+            return
+        run.read = None  # the source comes to its end again, after the rewind
+        if run.machine.is_in(JobState.CONCLUDING):
             run.go(JobState.RUNNING, f"{handle.label} is replaced")
 
     def tick(self, now: float) -> None:
@@ -156,6 +163,7 @@ class Rescue:
                 self._rewind = None
             return
         self._rewind = None
+        self._run.read = None
         self._run.tell("debug", f"the ring starts at frame {place.frame}", handle)
         told = msgspec.to_builtins(place)
         handle.tell("go", place=told)

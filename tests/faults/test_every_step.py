@@ -146,6 +146,22 @@ def test_a_worker_killed_between_two_rectangles_changes_no_pixel_twice(
     check(result, job, undisturbed)
 
 
+TOWARDS_THE_END: Traps = {
+    "read": {"step": "P2", "nth": 6},
+    "paint": {"step": "J4", "nth": 7},
+    "rows": {"step": "F1", "nth": 24},
+}
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_sink_that_dies_as_the_source_comes_to_its_end_is_told_to_conclude(
+    session: Session, tmp_path: Path, undisturbed: list[dict[str, Any]], number: int
+) -> None:
+    """What the source says of its end may come before the sink's successor can hear of it."""
+    job = job_with(tmp_path, TOWARDS_THE_END)
+    check(session.run(job), job, undisturbed)
+
+
 HOLDING = {
     "read": {"habit": "gate", "at": [25], "filling": True},
     "paint": {"habit": "gate", "at": [25], "between": 1},
