@@ -45,6 +45,7 @@ class Failures:
         self._desk = desk
         self._rules = rules
         self._attempts: dict[int, int] = {}
+        self._flushes = 0
 
     def decide(self, error: Exception, left: Sequence[Held]) -> Outcome | None:
         """What follows from an exception: try again (None), or give the one frame up.
@@ -70,6 +71,22 @@ class Failures:
                 return None
             case Give(state):
                 self._tell(left, what, state)
+                return Outcome(state, what)
+            case Fail():
+                raise error
+
+    def decide_flush(self, error: Exception, held: Sequence[Held]) -> Outcome | None:
+        """The same for an exception in ``flush``, which concerns all frames that are held back."""
+        what = describe(error)
+        traceback.clear_frames(error.__traceback__)
+        self._flushes += 1
+        match decide(error, self._flushes, self._rules.retries, self._rules.on_failure):
+            case Retry(pause_s):
+                self._tell(held, what, "retry")
+                self._desk.pause(pause_s)
+                return None
+            case Give(state):
+                self._tell(held, what, state)
                 return Outcome(state, what)
             case Fail():
                 raise error

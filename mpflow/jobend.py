@@ -46,6 +46,9 @@ class JobEnd:
         run = self._run
         if run.error is not None or run.asked is not None or run.machine.is_in(JobState.DONE):
             return
+        if run.finished:
+            run.clock.allow(DRAIN_S, now=time.monotonic())  # it is whole; they only have to leave
+            return
         if run.machine.is_in(JobState.CONCLUDING):
             run.asked = error
             run.clock.allow(DRAIN_S, now=time.monotonic())
@@ -75,6 +78,9 @@ class JobEnd:
         run = self._run
         if run.machine.is_in(JobState.DONE):
             return
+        if run.finished and run.error is None:
+            self.part()
+            return
         run.broken = True
         run.error = run.error or error
         if not run.machine.is_in(JobState.ABORTING):
@@ -91,11 +97,24 @@ class JobEnd:
     def too_late(self) -> None:
         """A stop that drains too slowly still lets the sink close its file; then it is over."""
         run = self._run
+        if run.finished and run.error is None:
+            self.part()
+            return
         why = run.error or run.asked
         if why is not None and run.wrote is None and not run.broken:
             self.abort(why)
         else:
             self.give_up()
+
+    def part(self) -> None:
+        """The output is finished, and somebody does not leave: that harms only jobs to come."""
+        run = self._run
+        run.broken = True
+        for handle in run.workers:
+            if not handle.idle:
+                handle.kill()
+                run.note_warnings([f"stage {handle.label} did not come to its end and was killed"])
+        self.finish()
 
     def give_up(self) -> None:
         """The deadline has passed: kill everyone."""

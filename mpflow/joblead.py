@@ -7,7 +7,13 @@ from collections.abc import Callable
 from mpflow import errors
 from mpflow.channel import Message
 from mpflow.jobrun import JobRun
-from mpflow.jobwatch import watch_clock, watch_hangs, watch_stall, watch_starts
+from mpflow.jobwatch import (
+    watch_clock,
+    watch_hangs,
+    watch_leaving,
+    watch_stall,
+    watch_starts,
+)
 from mpflow.launch import WorkerHandle
 from mpflow.lifecycle import JobState
 from mpflow.metrics import Progress
@@ -86,6 +92,9 @@ class JobLead:
         news = progress.look(run.segment, run.workers, run.total, now)
         if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
             self._notices.progress(run.job.id, news)
+        if run.finished:
+            watch_leaving(run, now)
+            return
         if run.rescue.busy and not run.clock.passed(now):
             progress.moved(now)
             watch_starts(run, progress.counts, now)

@@ -125,7 +125,7 @@ class JobRun:
 
     def note_ready(self, handle: Handle) -> None:
         """A worker has opened its stage; one that replaces another joins the job."""
-        if self.ring is None or handle.begun or not handle.idle:
+        if self.ring is None or handle.begun or not handle.idle or self.finished:
             return
         if self.machine.is_in(JobState.ABORTING, JobState.DONE):
             return

@@ -35,6 +35,13 @@ def watch_starts(run: JobRun, rows: Sequence[WorkerStats], now: float) -> None:
                 handle.end(what)
 
 
+def watch_leaving(run: JobRun, now: float) -> None:
+    """Part from workers that do not leave a job whose output is finished."""
+    staying = tuple(handle.label for handle in run.workers if not handle.idle)
+    if run.clock.silent(("leaving", staying), run.spec.stall, now=now):
+        run.end.part()
+
+
 def watch_clock(run: JobRun, now: float) -> None:
     """End a job whose deadline has passed, or whose beginning nobody answers."""
     if run.clock.passed(now):

@@ -60,6 +60,11 @@ class WorkerHandle:
         return self.plan.label
 
     @property
+    def is_successor(self) -> bool:
+        """Whether it takes the place of one that died."""
+        return len(self.pids) > 1
+
+    @property
     def pid(self) -> int | None:
         """Its process id."""
         return self.process.pid
@@ -105,7 +110,7 @@ class WorkerHandle:
             how = "in a way nobody saw (the fork server is gone)"
         what = f"stage {self.label} (pid {self.process.pid}) ended {how} while it was needed"
         error = StageDied(
-            f"{self.doom}; it was killed" if self.doom else what,
+            f"{self.doom}; it was killed" if self.doom and self.killed else self.doom or what,
             cure="run again with --log-level debug for more, and report what it shows",
             facts=facts,
         )

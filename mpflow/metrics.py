@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from mpflow.shm import Doing, Segment, State, Stats, Word, WorkerStats, read_stats
@@ -24,6 +25,15 @@ class Meter:
         """Add time spent working and what came of it."""
         self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches, damaged=damaged)
         self._row.beat(time.monotonic_ns())
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Let the supervisor know that a block takes long and is no hang."""
+        self.doing(Doing.BUILDING)
+        try:
+            yield
+        finally:
+            self.doing(Doing.WORKING)
 
     @property
     def damaged(self) -> int:

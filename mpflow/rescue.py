@@ -54,7 +54,7 @@ class Rescue:
     def busy(self) -> bool:
         """Whether somebody is missing, or frames wait to be recovered."""
         return bool(self._due or self._dead or self._rewind) or any(
-            not handle.machine.is_in(WorkerState.BUSY, WorkerState.BUILDING)
+            handle.machine.is_in(WorkerState.STARTING) or (not handle.idle and not handle.begun)
             for handle in self._run.workers
         )
 

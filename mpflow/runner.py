@@ -49,7 +49,7 @@ class StageRunner:
     def run(self) -> None:
         """Work until the job is over."""
         desk = self._desk
-        self._memory.recall(self._stage)
+        self._recall()
         while not desk.orders.over:
             self._leave_the_past()
             if self._again:
@@ -78,12 +78,21 @@ class StageRunner:
         """Bring a stage that remembers or holds frames back to what its finished frames say."""
         if self._stage.holds or self._stage.remembers:
             self._stage.begin(self._job)
+            self._recall()
+
+    def _recall(self) -> None:
+        """Let the stage take up its memory, which may be long."""
+        with self._desk.meter.building():
             self._memory.recall(self._stage)
 
     def _flush(self) -> None:
         """No frame will come any more: the stage must give on something of what it holds."""
         before = len(self._held)
-        self._give_all(self._stage.flush(), time.monotonic_ns())
+        try:
+            self._give_all(self._stage.flush(), time.monotonic_ns())
+        except Exception as error:  # noqa: BLE001 - whatever a stage raises, its policy decides
+            self._stumble_in_flush(error)
+            return
         if len(self._held) == before:
             raise ContractError(
                 f"stage {self._desk.name} holds {before} frames, and flush gave none of them",
@@ -157,6 +166,20 @@ class StageRunner:
             self._give_all(self._stage.process(works), started)
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, its policy decides
             self._stumble(error, [work.token.seq for work in works])
+
+    def _stumble_in_flush(self, error: Exception) -> None:
+        """All that is held back is tried again, or given up together: nobody knows whose fault."""
+        held = list(self._held.values())
+        outcome = self._failures.decide_flush(error, held)  # raises what ends the run
+        for each in held:
+            each.frame.end()
+            self._desk.ring.undo(each.lease)
+        self._start_over()
+        if outcome is None:
+            self._again = deque(sorted(self._held))
+            return
+        for each in held:
+            self._give_up(each, outcome)
 
     def _stumble(self, error: Exception, seqs: Sequence[int]) -> None:
         """Put everything back as it was before the stage raised, and decide how to go on."""

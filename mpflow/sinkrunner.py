@@ -27,7 +27,8 @@ from mpflow.spec import BEGINNING, Place, SinkSummary, name_in_parts
 from mpflow.stage import Sink
 from mpflow.tokens import FrameState, Stamp, Token
 
-_KEEP_EVERY = 256
+_PROGRESS_EVERY = 256
+"""After so many frames a last stage that cannot be replaced has got on, whoever dies behind it."""
 
 
 class SinkRunner:
@@ -40,6 +41,7 @@ class SinkRunner:
         self._book = book
         self._spill = spill
         self._kept = place
+        self._restartable = False
         self._current: tuple[Token, int, int] | None = None
         self.written = place.frame
         """Frames taken so far; as they come in order, also the next sequence."""
@@ -48,12 +50,11 @@ class SinkRunner:
         """Write until all frames are there (or the order comes to close), then finish."""
         desk = self._desk
         sink.before_keeping = self._keep
+        self._restartable = sink.restartable
         for token, frame in self.frames():
             sink.write(token, frame)
             if sink.kept != self._kept:
                 self._say_kept(sink.kept)
-            elif not sink.restartable and token.seq - self._book.kept >= _KEEP_EVERY:
-                self._keep(token.seq)
         complete = bool(desk.orders.conclude) and not desk.orders.close_now
         start = time.monotonic_ns()
         summary = sink.finish(complete=complete)
@@ -85,6 +86,8 @@ class SinkRunner:
                 self._note_current()
             desk.ring.retire(lease)
             self.written = lease.seq + 1
+            if not self._restartable and self.written % _PROGRESS_EVERY == 0:
+                self._say_kept(Place(self.written))
             desk.meter.worked(time.monotonic_ns() - taken, frames=1)
 
     def close(self, summary: SinkSummary) -> SinkSummary:

@@ -206,6 +206,9 @@ class Supervisor:
         error.facts.setdefault("stage", handle.label)
         self._notices.note("debug", error.remote_traceback, handle)
         if isinstance(handle, WorkerHandle):
+            if message["phase"] == "start" and handle.is_successor and self._run is not None:
+                handle.doom = f"stage {handle.label} could not start again: {error.what}"
+                return  # it leaves now, which is one more death
             handle.reported = message["error"]
         if message["phase"] == "start":
             self._fatal = self._fatal or error

@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from mpflow.orders import Orders, Task
 from mpflow.reactor import STOP_SIGNALS
 from mpflow.recall import ANALYSIS, Memory, Spill
 from mpflow.runner import StageRunner
-from mpflow.shm import Bell, Doing, Order, Ring, Segment, arm
+from mpflow.shm import Bell, Order, Ring, Segment, arm
 from mpflow.sinkrunner import SinkRunner, open_book
 from mpflow.sourcerunner import SourceRunner
 from mpflow.spec import (
@@ -191,26 +192,24 @@ class Worker:
                 self._channel.send("salvaged", summary=msgspec.to_builtins(summary))
             raise
 
-    @contextlib.contextmanager
-    def _building(self) -> Iterator[None]:
-        """Let the supervisor know that this takes long and is no hang."""
-        if self._meter is None:
-            yield
-            return
-        self._meter.doing(Doing.BUILDING)
-        try:
-            yield
-        finally:
-            self._meter.doing(Doing.WORKING)
+    def _building(self) -> contextlib.AbstractContextManager[None]:
+        """What a stage enters for work that takes long; before a job there is nobody to tell."""
+        return contextlib.nullcontext() if self._meter is None else self._meter.building()
 
     @contextlib.contextmanager
     def _reporting(self, phase: str) -> Iterator[None]:
         """Report any exception to the supervisor, then leave with status 1: what the stage
-        left behind is unknown, so a fresh process takes its place."""
+        left behind is unknown, so a fresh process takes its place.
+
+        Who leaves of its own accord, or has no memory left, is as good as dead: it is replaced.
+        """
         try:
             yield
-        except PeerLost:
+        except (PeerLost, SystemExit):
             raise
+        except MemoryError:
+            traceback.print_exc()
+            sys.exit(1)
         except BaseException as error:  # noqa: BLE001 - reported to the supervisor, whatever it is
             self._channel.send("failed", phase=phase, error=errors.to_wire(error))
             sys.exit(1)
