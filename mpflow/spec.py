@@ -19,6 +19,9 @@ OnFailure = Literal["mask", "pass", "skip", "fail"]
 of the output, or the run ends."""
 Ratio = tuple[int, int]
 
+STDOUT = "-"
+"""As an output: the caller's standard output."""
+
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all specs: frozen and strict."""

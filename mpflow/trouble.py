@@ -12,12 +12,10 @@ from mpflow.alerts import Alerts
 from mpflow.channel import Message
 from mpflow.launch import CallerHandle, WorkerHandle
 from mpflow.notices import Notices
-from mpflow.spec import JobSpec, PipelineSpec
+from mpflow.spec import STDOUT, JobSpec, PipelineSpec
 from mpflow.trace import Mark, add_marks
 
 Handle = WorkerHandle | CallerHandle
-
-STDOUT = "-"
 
 
 class Trouble:

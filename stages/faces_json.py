@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import msgspec
 
 from mpflow.errors import InternalError, OutputError, Refused
-from mpflow.spec import BEGINNING, Place, SinkSummary
+from mpflow.spec import BEGINNING, STDOUT, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
-    from mpflow.media.lines import LineFile
-
-_STDOUT = "-"
+    from mpflow.media.lines import FrameLines
 
 
 class FacesJsonOptions(Options, frozen=True):
@@ -45,7 +43,7 @@ class FacesJson(Sink[FacesJsonOptions]):
     suffix: ClassVar[str] = ".jsonl"
     restartable = True
     needs = ("faces",)
-    _file: LineFile | None = None
+    _file: FrameLines | None = None
     _stream: BufferedWriter | BinaryIO | None = None
     _frames = 0
 
@@ -56,11 +54,11 @@ class FacesJson(Sink[FacesJsonOptions]):
 
     def begin(self, job: Job) -> None:
         """Open the output, or go on with it; raises OutputError, ResourceError or Refused."""
-        from mpflow.media.lines import LineFile
+        from mpflow.media.lines import FrameLines
 
         self.close()
         self._frames = 0
-        self.restartable = job.spec.output not in ("", _STDOUT)
+        self.restartable = job.spec.output not in ("", STDOUT)
         if not self.restartable:
             if job.spec.resume:
                 raise Refused(
@@ -69,7 +67,7 @@ class FacesJson(Sink[FacesJsonOptions]):
                 )
             self._stream = _open_stdout(job.spec.partial)
             return
-        file = LineFile(job, {"lines": {"digits": self.options.digits}}, self._tell)
+        file = FrameLines(job, {"lines": {"digits": self.options.digits}}, self._tell)
         file.open()
         self._file = file
 
@@ -99,7 +97,7 @@ class FacesJson(Sink[FacesJsonOptions]):
                 raise _unwritable(error) from error
             if stream is not sys.stdout.buffer:
                 stream.close()
-        return SinkSummary(frames=self._frames, path=_STDOUT, complete=complete)
+        return SinkSummary(frames=self._frames, path=STDOUT, complete=complete)
 
     def close(self) -> None:
         """Close a file that was not finished."""

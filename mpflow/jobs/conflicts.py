@@ -11,11 +11,9 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import MpflowError, OutputError
-from mpflow.media.chunks import is_done
-from mpflow.spec import JobSpec, Overwrite
+from mpflow.media.mark import mark_of
+from mpflow.spec import STDOUT, JobSpec, Overwrite
 from mpflow.urls import is_url
-
-STDOUT = "-"
 
 Confirm = Callable[[Path], bool]
 """Asks a person whether one existing file may be overwritten."""
@@ -81,24 +79,44 @@ def settle_existing(
 ) -> list[Planned]:
     """What becomes of jobs whose output exists; raises OutputError where nobody can be asked.
 
-    A job that is resumed and has its output, with nothing left of an earlier run, is finished.
+    ``yes`` is for every job: where there is no output there may be parts, which go then. A job that
+    is resumed is skipped where its output exists and nothing is left to go on with.
     """
-    planned = [_finished(one) if overwrite == "ask" else one for one in planned]
+    if overwrite == "yes":
+        return [_overwriting(one) for one in planned]
+    planned = [_gone_on_with(one) if overwrite == "ask" else one for one in planned]
     existing = [one for one in planned if not one.skipped and exists(one.job.output)]
     if existing and overwrite == "ask" and confirm is None:
         more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
+        going_on = "--resume -y goes on with what there is and overwrites it"
+        anew = going_on if existing[0].job.resume else "-y overwrites"
         raise OutputError(
             f"{existing[0].job.output!r} exists already{more}",
-            cure="-y overwrites, -n skips what exists",
+            cure=f"{anew}, -n skips what exists",
         )
-    return [_allow(one, overwrite, confirm) if one in existing else one for one in planned]
+    ask = confirm if overwrite == "ask" else None
+    return [_allow(one, ask) if one in existing else one for one in planned]
 
 
-def _finished(planned: Planned) -> Planned:
+def _overwriting(planned: Planned) -> Planned:
+    exists(planned.job.output)
+    return replace(planned, job=msgspec.structs.replace(planned.job, overwrite=True))
+
+
+def _gone_on_with(planned: Planned) -> Planned:
+    """Skip a job that is resumed and has nothing left to do, as far as that can be known.
+
+    Only the mark tells that the output is this job's. Without parts there is nothing to compare
+    the output with: it may have been made of another input.
+    """
     job = planned.job
-    parts = Path(job.parts)
-    if job.resume and exists(job.output) and (is_done(parts) or not parts.exists()):
+    if not (job.resume and exists(job.output)):
+        return planned
+    if mark_of(Path(job.parts), Path(job.output)) is not None:
         return replace(planned, skipped="its output is finished")
+    if not os.path.lexists(job.parts):
+        why = "its output exists, and there is nothing left to go on with"
+        return replace(planned, skipped=why)
     return planned
 
 
@@ -119,8 +137,8 @@ def exists(output: str) -> bool:
     return True
 
 
-def _allow(planned: Planned, overwrite: Overwrite, confirm: Confirm | None) -> Planned:
-    path = Path(planned.job.output)
-    if overwrite == "yes" or (overwrite == "ask" and confirm is not None and confirm(path)):
-        return replace(planned, job=msgspec.structs.replace(planned.job, overwrite=True))
+def _allow(planned: Planned, confirm: Confirm | None) -> Planned:
+    """``confirm`` is None where nobody is asked: what exists is skipped."""
+    if confirm is not None and confirm(Path(planned.job.output)):
+        return _overwriting(planned)
     return replace(planned, skipped="its output exists")

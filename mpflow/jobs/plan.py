@@ -21,10 +21,8 @@ from mpflow.jobs.conflicts import Confirm, Planned, check_apart, settle_existing
 from mpflow.jobs.discover import VIDEO_SUFFIXES, Found, discover
 from mpflow.jobs.naming import Product, below, beside
 from mpflow.jobs.sidefiles import with_side_files
-from mpflow.spec import JobSpec, Overwrite, partial_name, parts_name
+from mpflow.spec import STDOUT, JobSpec, Overwrite, partial_name, parts_name
 from mpflow.urls import is_url
-
-STDOUT = "-"
 
 _WORDS = {"redact": "redacted", "detect-only": "faces"}
 

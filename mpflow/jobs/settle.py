@@ -19,9 +19,8 @@ from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError, Refus
 from mpflow.media.chunks import durable, is_done, is_shared, remove_parts
 from mpflow.report import Report
 from mpflow.session import JobResult
-from mpflow.spec import JobSpec
+from mpflow.spec import STDOUT, JobSpec
 
-STDOUT = "-"
 LINES = ".jsonl"
 SHOWN_FRAMES = 5
 DYING_S, ASK_AGAIN_S = 5.0, 0.02

@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import OutputError
-from mpflow.jobs.conflicts import STDOUT, Planned, exists
+from mpflow.jobs.conflicts import Planned, exists
 from mpflow.jobs.discover import VIDEO_SUFFIXES
-from mpflow.spec import JobSpec
+from mpflow.spec import STDOUT, JobSpec
 from mpflow.urls import is_url
 
 _ENDINGS = {"tokens": ".tokens.jsonl", "trace": ".trace.json"}

@@ -20,8 +20,9 @@ from pathlib import Path
 
 import msgspec
 
+from mpflow.media.mark import DONE
+
 CHECKPOINT = "checkpoint.json"
-DONE = "done.json"
 LOGS = ("ledger.jsonl", "analysis.log")
 """What others keep beside the chunks; it goes when the parts go."""
 

@@ -31,7 +31,7 @@ class _Line(msgspec.Struct):
     pts: int | None = None
 
 
-class LineFile:
+class FrameLines:
     """One file of JSON lines with ``frame`` and ``pts``; ``facts`` are all they depend on."""
 
     def __init__(

@@ -175,7 +175,7 @@ def rename_new(partial: Path, final: Path) -> None:
             raise FileExistsError(errno.EEXIST, "exists", str(final)) from error
         partial.rename(final)
     else:
-        partial.unlink()
+        partial.unlink(missing_ok=True)  # whoever goes on with a finished output drops it too
 
 
 def sync(path: Path) -> None:

@@ -16,7 +16,6 @@ import msgspec
 from mpflow.errors import OutputError, Refused
 from mpflow.media import checkpoint
 from mpflow.media.chunks import (
-    DONE,
     Chunk,
     chunk_name,
     clear,
@@ -27,18 +26,9 @@ from mpflow.media.chunks import (
     sweep,
     temporary,
 )
+from mpflow.media.mark import DONE, Mark, mark_of
 from mpflow.media.output import OutputFile, output_error, sync
 from mpflow.spec import BEGINNING, JobSpec, Place, parts_name
-
-
-class Mark(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which file became the output, and what there is to say of it: ``done.json``."""
-
-    inode: int
-    size: int
-    pictures: int
-    stop: int
-    last: int | None = None
 
 
 class Parts:
@@ -180,15 +170,9 @@ def finished(folder: Path, file: OutputFile) -> Mark | None:
 
     Where the last step was cut between its halves (two names, one file), it is completed.
     """
-    try:
-        mark = msgspec.json.decode((folder / DONE).read_bytes(), type=Mark)
-        status = file.final.stat()
-    except (OSError, msgspec.DecodeError):
-        return None
-    if (status.st_ino, status.st_size) != (mark.inode, mark.size):
-        return None
+    mark = mark_of(folder, file.final)
     with suppress(OSError):
-        if file.partial.samefile(file.final):
+        if mark is not None and file.partial.samefile(file.final):
             file.partial.unlink()
     return mark
 

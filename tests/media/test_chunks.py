@@ -10,7 +10,6 @@ import pytest
 
 from mpflow.media.chunks import (
     CHECKPOINT,
-    DONE,
     LOGS,
     Chunk,
     chunk_name,
@@ -23,6 +22,7 @@ from mpflow.media.chunks import (
     remove_parts,
     sweep,
 )
+from mpflow.media.mark import DONE
 
 
 def put(folder: Path, start: int, stop: int, **changes: object) -> Chunk:

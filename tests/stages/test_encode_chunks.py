@@ -14,7 +14,8 @@ import pytest
 from clips import Clip
 
 from mpflow.errors import OutputError, Refused
-from mpflow.media.chunks import DONE, durable, found, is_done
+from mpflow.media.chunks import durable, found, is_done
+from mpflow.media.mark import DONE
 from mpflow.media.salvage import playable
 from mpflow.spec import BEGINNING, Place, partial_name
 from mpflow.stages.encode import Encode
