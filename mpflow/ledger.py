@@ -130,13 +130,6 @@ class Book:
             self._ledger.keep()
         self._totals.add(stretch)
 
-    def rewind(self, frame: int) -> None:
-        """Forget what was noted from ``frame`` on: it is going to be made again."""
-        if frame < self.kept:
-            raise InternalError(f"frame {frame} is durable, so it is not made again")
-        while self.next > frame:
-            self._pending.pop()
-
     def close(self, summary: SinkSummary) -> SinkSummary:
         """Keep the rest and end the files; the summary of the sink with what the books say."""
         self.keep(self.next)

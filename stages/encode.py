@@ -120,10 +120,6 @@ class Encode(Sink[EncodeOptions]):
         if self.before_keeping is not None:
             self.before_keeping(stop)
 
-    def _tell(self, stop: int) -> None:
-        if self.before_keeping is not None:
-            self.before_keeping(stop)
-
     def _request(self, job: JobSpec, *, go_on: bool) -> Request:
         """How the job is written; to go on, with the threads that its parts were made with."""
         from mpflow.media.checkpoint import kept_threads

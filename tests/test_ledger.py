@@ -159,18 +159,6 @@ def test_without_a_ledger_on_disk_memory_stays_flat() -> None:
     assert ledger_of(closed(book)).frames == 1000
 
 
-def test_frames_that_are_made_again_are_counted_once() -> None:
-    book = Book()
-    note(book, *(token(seq) for seq in range(5)))
-    book.keep(2)
-    book.rewind(3)
-    note(book, token(3, FrameState.PASSED), token(4))
-    ledger = ledger_of(closed(book))
-    assert (ledger.frames, ledger.delivered, ledger.passed) == (5, 4, 1)
-    with pytest.raises(InternalError, match="frame 1 is durable"):
-        Book(start=Place(2)).rewind(1)
-
-
 @pytest.mark.parametrize("reason", ["short", "long " * 100])
 def test_a_summary_names_so_many_frames_and_counts_the_rest(reason: str) -> None:
     book = Book()
