@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -309,3 +310,68 @@ class Rows(Trap, Sink[RowsOptions]):
             file.write(b"".join(self._rows))
         self._rows.clear()
         self._durable = stop
+
+
+class Linger(Paint):
+    """A trap that snaps outside of ``process``: when it opens again, or when the job ends."""
+
+    def open(self) -> None:
+        again = any(not self._first(str(seq)) for seq in self.options.at)
+        match self.options.habit:
+            case "slow-again" if again:
+                # a model that is loaded: until the job is over for the others
+                (Path(self.options.once) / "gate-open").open("rb").read()
+            case "no-start-again" if again and self._first("start"):
+                self._mark("start").touch()
+                raise RuntimeError("could not start once")
+
+    def spring(self, seq: int) -> None:
+        match self.options.habit:
+            case "slow-again" | "no-start-again":
+                if seq in self.options.at and self._first(str(seq)):
+                    self._mark(str(seq)).touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+            case "sys-exit":
+                if seq in self.options.at and self._first(str(seq)):
+                    self._mark(str(seq)).touch()
+                    sys.exit(3)
+            case "no-memory":
+                raise MemoryError
+            case "hang-at-the-end":
+                pass
+            case _:
+                super().spring(seq)
+
+    def end(self) -> None:
+        if self.options.habit == "hang-at-the-end":
+            signal.pause()
+
+
+class Depart(Follow):
+    """Lets the gate of a Linger open when the job ends for it, and waits there."""
+
+    def end(self) -> None:
+        with (Path(self.options.once) / "gate-open").open("wb"):
+            pass
+
+
+class Flush(Follow):
+    """``flush`` raises: once, or always."""
+
+    def flush(self) -> Iterable[Token]:
+        if self.options.habit == "always" or self._first("flush"):
+            if self.options.once:
+                self._mark("flush").touch()
+            raise ValueError("cannot flush")
+        return super().flush()
+
+
+class SlowRecall(Follow):
+    """Takes longer to take up its memory than it may be silent."""
+
+    def recall(self, tokens: Iterable[Token]) -> None:
+        known = list(tokens)
+        if known:
+            # nothing to wait for: it is the time that counts, and it has to be longer than a limit
+            time.sleep(1.5)
+        super().recall(known)
