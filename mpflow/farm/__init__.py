@@ -9,6 +9,7 @@
     choose.py    which chunks are asked for         render.py   chunks -> jobs
     concat.py    chunks -> the output               folder.py   what lies beside the chunks
     books.py     what became of every frame         sink.py     the plan's encoder, in this process
+    differ.py    two plans -> what differs          check.py    chunks -> those that are damaged
 
 What is durable is skipped, so every step can be repeated, by any machine, at any time.
 """

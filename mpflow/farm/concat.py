@@ -11,6 +11,7 @@ import msgspec
 
 from mpflow.errors import OutputError, Refused
 from mpflow.farm.books import ledger_of, require_as_asked
+from mpflow.farm.check import damaged_chunks
 from mpflow.farm.folder import chunks_in, is_joined, note_joined, tear_down
 from mpflow.farm.numbers import list_text
 from mpflow.farm.plan import Plan, chunk_words
@@ -49,6 +50,8 @@ def _join(plan: Plan, file: Path, asked: Concat, warn: Callable[[str], None]) ->
     final = Path(plan.output)
     if final.exists() and not asked.overwrite:
         raise OutputError(f"{plan.output!r} exists already", cure="-y overwrites")
+    from mpflow.media.chunkfile import Damaged
+
     media = look_at(plan, warn)
     _require_all(plan, file)
     job = JobSpec(
@@ -62,7 +65,10 @@ def _join(plan: Plan, file: Path, asked: Concat, warn: Callable[[str], None]) ->
         parts=plan.parts,
         settings=settings_of(plan.pipeline),
     )
-    return sink_of(plan, warn).join(Job(job, media), plan.chunks)
+    try:
+        return sink_of(plan, warn).join(Job(job, media), plan.chunks)
+    except Damaged as error:
+        raise _damaged(plan, file, error) from error
 
 
 def _with_books(plan: Plan, summary: SinkSummary) -> SinkSummary:
@@ -94,6 +100,19 @@ def _require_all(plan: Plan, file: Path) -> None:
             cure=f"make {'them' if len(missing) > 1 else 'it'} with: {_render(file, missing)}",
             facts={"missing": missing},
         )
+
+
+def _damaged(plan: Plan, file: Path, error: Refused) -> Refused:
+    """The same as ``error``, with all damaged chunks and the command that makes them anew."""
+    numbers = damaged_chunks(plan, range(len(plan.chunks)))
+    if not numbers:  # it was made again meanwhile
+        return Refused(error.what, cure="it was made again meanwhile: repeat this command")
+    them = "them" if len(numbers) > 1 else "it"
+    return Refused(
+        f"{chunk_words(numbers)} of {plan.output!r} {_are(numbers)} damaged",
+        cure=f"make {them} again with: {_render(file, numbers)}",
+        facts={"damaged": numbers},
+    )
 
 
 def _render(file: Path, numbers: list[int]) -> str:

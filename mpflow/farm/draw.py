@@ -16,9 +16,10 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import ConfigError, InputError, OutputError
+from mpflow.farm.differ import difference, same
 from mpflow.farm.folder import set_up, tear_down
-from mpflow.farm.numbers import Range, as_text
-from mpflow.farm.plan import PLAN_NAME, Plan, PlanFile, load
+from mpflow.farm.numbers import Range
+from mpflow.farm.plan import PLAN_NAME, Plan, PlanFile, as_read, load
 from mpflow.farm.sink import require_chunks
 from mpflow.farm.split import Split
 from mpflow.machine import core_budget
@@ -62,16 +63,18 @@ def draw(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], Non
     _check(job, spec, wish)
     media, frames = _look_at(job.input)
     earlier = load(file) if file.exists() and not wish.fresh else None
-    plan = Plan(
-        input=str(absolute(job.input)),
-        output=str(final),
-        parts=str(parts_name(final)),
-        frames=frames,
-        chunks=_chunks(wish, media, frames),
-        pipeline=_settled(spec, earlier),
-        imports=_imports(spec.preset),
+    plan = as_read(
+        Plan(
+            input=str(absolute(job.input)),
+            output=str(final),
+            parts=str(parts_name(final)),
+            frames=frames,
+            chunks=_chunks(wish, media, frames),
+            pipeline=_settled(spec, earlier),
+            imports=_imports(spec.preset),
+        )
     )
-    if earlier is not None and not _same(earlier, plan):
+    if earlier is not None and not same(earlier, plan):
         raise OutputError(
             f"{str(file)!r} is another plan: {difference(earlier, plan)}",
             cure="go on with that one, or start anew with -y",
@@ -85,19 +88,6 @@ def draw(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], Non
 def absolute(path: str) -> Path:
     """A path from the root, links left as they are: a share's name may be one."""
     return Path(os.path.abspath(path))  # noqa: PTH100
-
-
-def difference(old: Plan, new: Plan) -> str:
-    """What is first found to differ between two plans."""
-    for name in ("input", "output", "frames"):
-        if getattr(old, name) != getattr(new, name):
-            return f"its {name} is {getattr(old, name)}, now {getattr(new, name)}"
-    if (old.start, old.stop) != (new.start, new.stop):
-        ranges = (as_text(plan.start, plan.stop) for plan in (old, new))
-        return "its frames are {}, now {}".format(*ranges)
-    if old.chunks != new.chunks:
-        return f"it has {_chunks_in_words(old)}, now {_chunks_in_words(new)}"
-    return "it was made with other settings"
 
 
 def _check(job: JobSpec, spec: PipelineSpec, wish: Wish) -> None:
@@ -164,17 +154,3 @@ def _with_whole_path(stage: StageSpec) -> StageSpec:
 def _imports(preset: str) -> str:
     """The folder of a preset file: stages of one's own may lie there."""
     return str(absolute(preset).parent) if preset.endswith((".yaml", ".yml")) else ""
-
-
-def _same(old: Plan, new: Plan) -> bool:
-    """Whether both say the same; an earlier one's paths may have been followed through links."""
-    places = ("input", "output", "parts")
-    for name in places:
-        if os.path.realpath(getattr(old, name)) != os.path.realpath(getattr(new, name)):
-            return False
-    return old == msgspec.structs.replace(new, **{name: getattr(old, name) for name in places})
-
-
-def _chunks_in_words(plan: Plan) -> str:
-    longest = max(stop - start for start, stop in plan.chunks)
-    return f"{len(plan.chunks)} chunks of {longest} frames"

@@ -92,6 +92,11 @@ class PlanFile:
             half.unlink(missing_ok=True)
 
 
+def as_read(plan: Plan) -> Plan:
+    """The plan as it comes back from its file, where a tuple among the options is a list."""
+    return msgspec.json.decode(msgspec.json.encode(plan), type=Plan)
+
+
 def load(path: Path) -> Plan:
     """Read a plan, its paths made absolute.
 

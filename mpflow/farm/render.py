@@ -15,6 +15,7 @@ import msgspec
 
 from mpflow.config import Resolved
 from mpflow.errors import ConfigError, InputError, Refused
+from mpflow.farm.check import remove_damaged
 from mpflow.farm.folder import chunks_in, claim, require_claimed
 from mpflow.farm.plan import Plan
 from mpflow.farm.sink import require_chunks
@@ -30,10 +31,12 @@ MADE = "it is made already"
 def jobs(plan: Plan, numbers: Sequence[int], warn: Callable[[str], None]) -> list[Planned]:
     """A job for each of these chunks, its id the chunk's number; those made already are skipped.
 
+    They are read for that: what was damaged where it lies is removed, and made again.
     Raises Refused, before anything is started, where input, settings or versions are not those
     of the chunks that are there.
     """
     look_at(plan, warn)
+    remove_damaged(plan, numbers, warn)
     made = chunks_in(plan).made
     return [
         Planned(chunk_job(plan, number), skipped=MADE if plan.chunks[number] in made else "")
