@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpflow.desk import Desk
-from mpflow.errors import StageDied, describe
+from mpflow.errors import InternalError, MpflowError, StageDied, describe
 from mpflow.frame import Frame
 from mpflow.policies.failure import Fail, Give, Retry, decide, give_up
 from mpflow.shm import Lease
@@ -53,34 +53,27 @@ class Failures:
         Waits as long as the policy says before another attempt. Raises the error itself where it
         must end the run; nothing of the frames is held by its traceback afterwards.
         """
-        what = describe(error)
         traceback.clear_frames(error.__traceback__)
         if len(left) > 1:  # one of them is at fault: each gets its own attempts
             if isinstance(decide(error, 1, 1, "fail"), Fail):
                 raise error
-            self._tell(left, what, "retry")
+            self._tell(left, describe(error), "retry")
             return None
         if not left:
             raise error
         seq = left[0].token.seq
         self._attempts[seq] = self._attempts.get(seq, 0) + 1
-        match decide(error, self._attempts[seq], self._rules.retries, self._rules.on_failure):
-            case Retry(pause_s):
-                self._tell(left, what, "retry")
-                self._desk.pause(pause_s)
-                return None
-            case Give(state):
-                self._tell(left, what, state)
-                return Outcome(state, what)
-            case Fail():
-                raise error
+        return self._carry_out(error, self._attempts[seq], left)
 
     def decide_flush(self, error: Exception, held: Sequence[Held]) -> Outcome | None:
         """The same for an exception in ``flush``, which concerns all frames that are held back."""
-        what = describe(error)
         traceback.clear_frames(error.__traceback__)
         self._flushes += 1
-        match decide(error, self._flushes, self._rules.retries, self._rules.on_failure):
+        return self._carry_out(error, self._flushes, held)
+
+    def _carry_out(self, error: Exception, attempt: int, held: Sequence[Held]) -> Outcome | None:
+        what = describe(error)
+        match decide(error, attempt, self._rules.retries, self._rules.on_failure):
             case Retry(pause_s):
                 self._tell(held, what, "retry")
                 self._desk.pause(pause_s)
@@ -89,7 +82,7 @@ class Failures:
                 self._tell(held, what, state)
                 return Outcome(state, what)
             case Fail():
-                raise error
+                raise _named(error, held[0].token.seq)
 
     def quarantine(self, token: Token) -> Outcome:
         """What becomes of a frame on which a worker died alone; raises StageDied for ``fail``."""
@@ -107,3 +100,16 @@ class Failures:
 
     def _tell(self, left: Sequence[Held], what: str, then: str) -> None:
         self._desk.tell("stumbled", frame=left[0].token.seq, what=what, then=then)
+
+
+def _named(error: Exception, frame: int) -> Exception:
+    """The error that ends the run, with the frame it came over; one of ours says enough itself."""
+    if isinstance(error, MpflowError):
+        return error
+    named = InternalError(
+        f"{describe(error)} (frame {frame})",
+        cure="--on-failure mask, pass or skip goes on without such a frame",
+        facts={"frame": frame},
+    )
+    named.__cause__ = error
+    return named
