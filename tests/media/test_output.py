@@ -208,8 +208,8 @@ def test_killed_run_leaves_a_part_that_plays_with_exact_stamps(tmp_path: Path, s
     assert done.returncode == -9
     assert not output.exists()
     partial = partial_name(output)
-    frames = playable(partial)
-    assert frames > 100
+    # two chunks of 50 are there for certain, and the muxer may keep back one group of 25
+    assert playable(partial) >= 75
     if suffix != "mkv":
         stamps = clips.times(partial)
         assert stamps == clips.times(source)[: len(stamps)]
