@@ -100,6 +100,10 @@ class ModelError(MpflowError):
     exit_status = EXIT_USAGE
 
 
+class NoFrameLeft(MpflowError):
+    """Every frame was dropped, so there is nothing to make an output of."""
+
+
 class Interrupted(MpflowError):
     """Stopped by Ctrl-C; the output so far is playable under the partial name."""
 
@@ -133,6 +137,7 @@ _CLASSES: dict[str, type[MpflowError]] = {
         Degraded,
         ResourceError,
         ModelError,
+        NoFrameLeft,
         Interrupted,
         Terminated,
     )

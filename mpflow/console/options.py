@@ -14,7 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 EXIT_CODES = """\b
 Exit status:
   0    every frame was delivered (or skipped as -n asks)
-  1    internal error, or inputs of a batch failed for different reasons
+  1    internal error, no frame left (all dropped), or inputs of a batch
+       failed for different reasons
   2    wrong usage, configuration or output
   3    input missing or unreadable
   4    refused by policy

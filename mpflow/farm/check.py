@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mpflow.farm.plan import Plan
 
 if TYPE_CHECKING:  # loads FFmpeg
-    from mpflow.media.chunks import Chunk
+    from mpflow.media.chunks import Kept
 
 
 def damaged_chunks(plan: Plan, numbers: Iterable[int]) -> list[int]:
@@ -29,7 +29,7 @@ def remove_damaged(plan: Plan, numbers: Iterable[int], warn: Callable[[str], Non
                 (parts / name).unlink(missing_ok=True)
 
 
-def _damaged(plan: Plan, numbers: Iterable[int]) -> list[tuple[int, Chunk]]:
+def _damaged(plan: Plan, numbers: Iterable[int]) -> list[tuple[int, Kept]]:
     from mpflow.media.chunks import found
 
     there = {(chunk.start, chunk.stop): chunk for chunk in found(Path(plan.parts))}
@@ -37,7 +37,7 @@ def _damaged(plan: Plan, numbers: Iterable[int]) -> list[tuple[int, Chunk]]:
     return [(n, chunk) for n, chunk in asked if chunk is not None and not _is_whole(plan, chunk)]
 
 
-def _is_whole(plan: Plan, chunk: Chunk) -> bool:
+def _is_whole(plan: Plan, chunk: Kept) -> bool:
     from mpflow.media.chunkfile import Damaged, read_chunk
 
     if not chunk.pictures:

@@ -78,8 +78,10 @@ def _remove(parts: Path) -> None:
 
 def _durable(job: JobSpec) -> int:
     """Frames in the parts that another run can go on with."""
-    chunks = durable(Path(job.parts)) if job.parts and not is_shared(Path(job.parts)) else []
-    return chunks[-1].stop if chunks else 0
+    if job.parts and not is_shared(Path(job.parts)):
+        with suppress(OSError):  # what cannot be read cannot be gone on with
+            return max((chunk.stop for chunk in durable(Path(job.parts))), default=0)
+    return 0
 
 
 def _kept(partial: Path, frames: int, going_on: int) -> str:

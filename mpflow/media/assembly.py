@@ -20,7 +20,7 @@ from av.video.stream import VideoStream
 
 from mpflow.errors import Refused
 from mpflow.media.chunkfile import header_digest, read_chunk
-from mpflow.media.chunks import Chunk
+from mpflow.media.chunks import Chunk, Kept
 from mpflow.media.opening import Opened
 from mpflow.media.output import OutputFile, explain_write
 from mpflow.media.reorder import DecodingTimes
@@ -131,6 +131,6 @@ class Assembly:
             self._say(f"{name} has no times before 0: everything is moved by {float(-first):.3f} s")
 
 
-def deepest(chunks: Iterable[Chunk]) -> int:
+def deepest(chunks: Iterable[Kept]) -> int:
     """By how many places, at most, packets of these chunks come before their turn."""
     return max((chunk.depth for chunk in chunks), default=0)

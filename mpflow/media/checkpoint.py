@@ -20,7 +20,7 @@ import msgspec
 from mpflow._version import __version__
 from mpflow.errors import InputError, Refused
 from mpflow.media.chunks import CHECKPOINT, temporary
-from mpflow.media.output import output_error, rename_new, sync
+from mpflow.media.output import parts_error, rename_new, sync
 from mpflow.spec import JobSpec, MediaInfo
 from mpflow.urls import is_url
 
@@ -146,7 +146,7 @@ def _save(folder: Path, key: Key) -> None:
         with suppress(FileExistsError):
             rename_new(new, path)
     except OSError as error:
-        raise output_error(path, error) from error
+        raise parts_error(folder, error) from error
     finally:
         with suppress(OSError):
             new.unlink(missing_ok=True)

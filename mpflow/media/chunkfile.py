@@ -21,7 +21,7 @@ from av.container import OutputContainer
 from av.video.stream import VideoStream
 
 from mpflow.errors import Refused
-from mpflow.media.chunks import Chunk
+from mpflow.media.chunks import Chunk, Kept
 from mpflow.media.output import sync
 from mpflow.media.recipe import Recipe
 from mpflow.media.source import ffmpeg_name
@@ -147,7 +147,7 @@ def empty_chunk(path: Path, kind: Kind, span: Span) -> Chunk:
     return Chunk(span.start, span.stop, kind.suffix, 0, span.key, "", nothing, (1, 1), [], [])
 
 
-def read_chunk(path: Path, chunk: Chunk) -> Iterator[Packet[VideoStream]]:
+def read_chunk(path: Path, chunk: Chunk | Kept) -> Iterator[Packet[VideoStream]]:
     """The packets of a chunk in their order, with no time stamps of their own.
 
     Raises Damaged where the file's content is not what was written.
@@ -162,16 +162,17 @@ def read_chunk(path: Path, chunk: Chunk) -> Iterator[Packet[VideoStream]]:
                     if count <= chunk.pictures:
                         yield packet
     except (av.FFmpegError, IndexError) as error:
-        raise _damaged(path) from error
+        raise damaged(path) from error
     if (count, content.hexdigest()) != (chunk.pictures, chunk.content):
-        raise _damaged(path)
+        raise damaged(path)
 
 
 class Damaged(Refused):
     """A chunk's file is not what was written."""
 
 
-def _damaged(path: Path) -> Damaged:
+def damaged(path: Path) -> Damaged:
+    """The error of such a file."""
     return Damaged(
         f"the chunk {str(path)!r} is damaged", cure="remove it: what is missing is made again"
     )

@@ -78,6 +78,50 @@ class Chunk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The name of the file that describes it."""
         return chunk_name(self.start, self.stop, "json")
 
+    @property
+    def kept(self) -> Kept:
+        """What is to be remembered of it."""
+        return Kept(
+            self.start,
+            self.stop,
+            self.suffix,
+            self.size,
+            self.key,
+            self.content,
+            self.pictures,
+            self.depth,
+            self.last,
+            max(self.pts, default=None),
+        )
+
+
+class Kept(msgspec.Struct, frozen=True, gc=False):
+    """What is remembered of a chunk: nothing that grows with its frames, for there may be millions.
+
+    ``latest`` is the greatest of its packets' pts; the rest is as in Chunk.
+    """
+
+    start: int
+    stop: int
+    suffix: str
+    size: int
+    key: str
+    content: str
+    pictures: int
+    depth: int
+    last: int | None
+    latest: int | None
+
+    @property
+    def name(self) -> str:
+        """The file's name in its folder."""
+        return chunk_name(self.start, self.stop, self.suffix)
+
+    @property
+    def companion(self) -> str:
+        """The name of the file that describes it."""
+        return chunk_name(self.start, self.stop, "json")
+
 
 def grid(seconds: float, rate: Fraction | None) -> int:
     """Frames in a chunk of about so many seconds; 25 frames a second where that is unknown."""
@@ -99,18 +143,28 @@ def temporary(path: Path, maker: str) -> Path:
     return path.with_name(f"{path.name}.{maker}.tmp")
 
 
-def found(folder: Path) -> list[Chunk]:
+def found(folder: Path) -> list[Kept]:
     """Every whole chunk in a folder, in order of its first frame."""
     with suppress(FileNotFoundError, NotADirectoryError):
         names = sorted(path.name for path in folder.iterdir())
-        chunks = (_read(folder, name) for name in names if _NAME.match(name))
-        return [chunk for chunk in chunks if chunk is not None]
+        chunks = (read_companion(folder, name) for name in names if _NAME.match(name))
+        return [chunk.kept for chunk in chunks if chunk is not None]
     return []
 
 
-def durable(folder: Path) -> list[Chunk]:
+def durable(folder: Path) -> list[Kept]:
     """The whole chunks from frame 0 up to the first gap."""
     return _in_a_row(found(folder), 0)
+
+
+def read_companion(folder: Path, name: str) -> Chunk | None:
+    """A chunk by its companion's name; None where one of the two is missing or damaged."""
+    try:
+        chunk = msgspec.json.decode((folder / name).read_bytes(), type=Chunk)
+        fits = chunk.companion == name and len(chunk.pts) == len(chunk.durations)
+        return chunk if fits and (folder / chunk.name).stat().st_size == chunk.size else None
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def is_done(folder: Path) -> bool:
@@ -126,7 +180,7 @@ def is_shared(folder: Path) -> bool:
     return False
 
 
-def sweep(folder: Path, keep: Sequence[Chunk]) -> None:
+def sweep(folder: Path, keep: Sequence[Kept]) -> None:
     """Remove all chunks and unfinished files but those to keep."""
     kept = {name for chunk in keep for name in (chunk.name, chunk.companion)}
     _remove(path for path in _files(folder) if _OURS.match(path.name) and path.name not in kept)
@@ -147,22 +201,12 @@ def remove_parts(folder: Path) -> None:
         folder.rmdir()
 
 
-def _read(folder: Path, name: str) -> Chunk | None:
-    """A chunk by its companion's name; None where one of the two is missing or damaged."""
-    try:
-        chunk = msgspec.json.decode((folder / name).read_bytes(), type=Chunk)
-        fits = chunk.companion == name and len(chunk.pts) == len(chunk.durations)
-        return chunk if fits and (folder / chunk.name).stat().st_size == chunk.size else None
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def _in_a_row(chunks: Iterable[Chunk], start: int) -> list[Chunk]:
+def _in_a_row(chunks: Iterable[Kept], start: int) -> list[Kept]:
     """The chunks that follow each other from a frame on; of two for one place, the longer."""
-    longest: dict[int, Chunk] = {}
+    longest: dict[int, Kept] = {}
     for chunk in chunks:
         longest[chunk.start] = max(chunk, longest.get(chunk.start, chunk), key=lambda one: one.stop)
-    row: list[Chunk] = []
+    row: list[Kept] = []
     while start in longest:
         row.append(longest[start])
         start = row[-1].stop

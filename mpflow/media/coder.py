@@ -23,7 +23,7 @@ import av
 
 from mpflow.frame import Frame
 from mpflow.media.chunkfile import ChunkFile, Kind, Span, empty_chunk
-from mpflow.media.chunks import Chunk
+from mpflow.media.chunks import Chunk, Kept
 from mpflow.media.encoder import Settings, held_pictures
 from mpflow.media.parts import Parts
 from mpflow.media.pictures import PictureMaker
@@ -61,10 +61,10 @@ class Coder:
         self._ending: Future[Ended] | None = None
         self._last: tuple[int, int | None] = (-1, None)
 
-    def go_on(self, chunk: Chunk) -> None:
+    def go_on(self, chunk: Kept) -> None:
         """Go on behind a chunk that was made before."""
-        if chunk.pts:
-            self._stamps.last = max(chunk.pts)
+        if chunk.latest is not None:
+            self._stamps.last = chunk.latest
 
     def add(self, token: Token, frame: Frame, span: Span) -> None:
         """Code a frame of a span into its file. Raises av.FFmpegError or OSError."""

@@ -13,12 +13,12 @@ from pathlib import Path
 from mpflow.errors import Refused
 from mpflow.media.assembly import Assembly, deepest
 from mpflow.media.checkpoint import Key, compare, load, make_key
-from mpflow.media.chunks import Chunk, found
+from mpflow.media.chunks import Kept, found
 from mpflow.media.opening import Opening
 from mpflow.media.output import OutputFile
 from mpflow.media.parts import Parts, parts_folder
 from mpflow.media.request import Request, wanted_span
-from mpflow.media.salvage import require_pictures
+from mpflow.media.salvage import no_frame_left, require_pictures
 from mpflow.spec import Job, SinkSummary
 
 Range = tuple[int, int]
@@ -43,9 +43,11 @@ def join_chunks(
             said.append(text)
             warn(text)
 
-    folder = parts_folder(job.spec)
-    chunks = choose(folder, ranges, job.spec.start)
+    parts = Parts(parts_folder(job.spec))
+    chunks = choose(parts.folder, ranges, job.spec.start)
     file = OutputFile(job.spec)
+    if not any(chunk.pictures for chunk in chunks):
+        raise no_frame_left(file)
     file.prepare()
     try:
         assembly = _set_up(job, request, file, chunks, say)
@@ -55,7 +57,7 @@ def join_chunks(
     try:
         assembly.start()
         for chunk in chunks:
-            assembly.append(folder / chunk.name, chunk)
+            assembly.append(parts.folder / chunk.name, parts.read(chunk))
         assembly.finish(complete=True)
         require_pictures(file.partial, assembly.pictures)
         size = file.commit()
@@ -66,7 +68,7 @@ def join_chunks(
     return SinkSummary(assembly.pictures, str(file.final), size, warnings=tuple(said))
 
 
-def choose(folder: Path, ranges: Sequence[Range] | None, start: int) -> list[Chunk]:
+def choose(folder: Path, ranges: Sequence[Range] | None, start: int) -> list[Kept]:
     """The chunks to join, in order; raises Refused that names those that are missing."""
     there = {(chunk.start, chunk.stop): chunk for chunk in found(folder)}
     wanted = sorted(there) if ranges is None else list(ranges)
@@ -91,7 +93,7 @@ def choose(folder: Path, ranges: Sequence[Range] | None, start: int) -> list[Chu
 
 
 def _set_up(
-    job: Job, request: Request, file: OutputFile, chunks: list[Chunk], say: Callable[[str], None]
+    job: Job, request: Request, file: OutputFile, chunks: list[Kept], say: Callable[[str], None]
 ) -> Assembly:
     """Open the output and check that the chunks are this job's; nothing is written yet."""
     opening = Opening(job.media, request.settings, request.keep, say)
@@ -106,7 +108,7 @@ def _set_up(
     return assembly
 
 
-def _require(parts: Parts, chunks: list[Chunk], key: Key) -> None:
+def _require(parts: Parts, chunks: list[Kept], key: Key) -> None:
     kept = load(parts.folder)
     if kept is None:
         raise Refused(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import msgspec
 
@@ -57,14 +57,11 @@ class FrameLines:
             self.kept = Place(mark.stop, mark.last)
             self._done = SinkSummary(mark.pictures, str(self._file.final), mark.size)
             return
-        kept, lines, end = self._look()
-        if lines and not (spec.resume or spec.overwrite):
-            raise OutputError(
-                f"{str(self._file.final)!r} has {kept.frame} frames of an earlier run",
-                cure="--resume goes on with them, -y starts anew",
-            )
-        self._file.prepare()
+        self._file.prepare()  # first, for it tells whether another run is at work on all of it
         try:
+            kept, lines, end = self._look()
+            if lines and not (spec.resume or spec.overwrite):
+                self._refuse(kept.frame)
             self._go_on(lines, end) if spec.resume else self._go_on(0, 0)
         except BaseException as error:
             self._file.abandon()
@@ -97,6 +94,12 @@ class FrameLines:
             self.finish(complete=False)
         if self._done is not None and self._done.complete:
             self._parts.remove()
+
+    def _refuse(self, frames: int) -> NoReturn:
+        raise OutputError(
+            f"{str(self._file.final)!r} has {frames} frames of an earlier run",
+            cure="--resume goes on with them, -y starts anew",
+        )
 
     def _go_on(self, lines: int, end: int) -> None:
         """Claim the parts, and open the file behind its whole lines."""

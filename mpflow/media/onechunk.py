@@ -21,7 +21,7 @@ from mpflow.media.chunking import Chunking, Grid
 from mpflow.media.chunks import chunk_name
 from mpflow.media.coder import Coder
 from mpflow.media.opening import Opening
-from mpflow.media.output import OutputFile, output_error
+from mpflow.media.output import OutputFile, parts_error
 from mpflow.media.parts import Parts, parts_folder
 from mpflow.media.recipe import Recipe
 from mpflow.media.request import Request
@@ -102,9 +102,9 @@ class ChunkWriter:
         try:
             yield
         except (av.FFmpegError, OSError) as error:
-            path = self._parts.folder / chunk_name(self._start, self._stop, "nut")
             if isinstance(error, OSError):
-                raise output_error(path, error) from error
+                raise parts_error(self._parts.folder, error) from error
+            path = self._parts.folder / chunk_name(self._start, self._stop, "nut")
             raise InternalError(f"{str(path)!r} could not be written: {error}") from error
 
     def _opened(self) -> Chunking:

@@ -147,6 +147,21 @@ def output_error(path: Path, error: OSError) -> MpflowError:
     )
 
 
+def parts_error(folder: Path, error: OSError) -> MpflowError:
+    """What an error of the system means for a folder of parts, with its cure."""
+    if folder.exists() and not folder.is_dir():
+        return OutputError(
+            f"{str(folder)!r} is a file, not a folder",
+            cure="move it away, or give another output name: the parts of the output go there",
+        )
+    if isinstance(error, FileNotFoundError) and not folder.exists():
+        return OutputError(
+            f"the folder {str(folder)!r} is gone: somebody removed it during the run",
+            cure="run again, and leave it alone meanwhile",
+        )
+    return output_error(folder / Path(error.filename).name if error.filename else folder, error)
+
+
 def explain_write(file: OutputFile, error: Exception) -> MpflowError:
     """What a failed write means; a full disk is told apart from everything else."""
     if isinstance(error, OSError):

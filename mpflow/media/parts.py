@@ -7,27 +7,30 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
 from mpflow.errors import OutputError, Refused
 from mpflow.media import checkpoint
+from mpflow.media.chunkfile import damaged
 from mpflow.media.chunks import (
     Chunk,
+    Kept,
     chunk_name,
     clear,
     durable,
     found,
     is_shared,
+    read_companion,
     remove_parts,
     sweep,
     temporary,
 )
 from mpflow.media.mark import DONE, Mark, mark_of
-from mpflow.media.output import OutputFile, output_error, sync
+from mpflow.media.output import OutputFile, parts_error, sync
 from mpflow.spec import BEGINNING, JobSpec, Place, parts_name
 
 
@@ -39,7 +42,7 @@ class Parts:
 
     def __init__(self, folder: Path, before_keeping: Callable[[int], None] | None = None) -> None:
         self.folder = folder
-        self.chunks: list[Chunk] = []
+        self.chunks: list[Kept] = []
         self.key = ""
         self._before_keeping = before_keeping
 
@@ -52,7 +55,9 @@ class Parts:
         """Raise OutputError where an earlier run left something to go on with, Refused where the
         folder is a farm's."""
         self._refuse_others()
-        if kept := durable(self.folder):
+        with self._explained():
+            kept = durable(self.folder)
+        if kept:
             raise OutputError(
                 f"{str(output)!r} has {kept[-1].stop} frames of an earlier run",
                 cure="--resume goes on with them, -y starts anew",
@@ -61,13 +66,16 @@ class Parts:
     def claim(self, key: checkpoint.Key, *, resume: bool, overwrite: bool) -> None:
         """Make the folder this job's, and find the chunks there are to go on with.
 
-        Raises Refused where those were made of something else, and leaves all as it was.
+        Raises Refused where those were made of something else, and leaves all as it was, and
+        OutputError where the folder is of no use.
         """
-        kept = durable(self.folder) if resume else []
+        with self._explained():
+            kept = durable(self.folder) if resume else []
         self.take(key, going_on=bool(kept), resume=resume, overwrite=overwrite)
         for chunk in kept:
             self.require_ours(chunk)
-        sweep(self.folder, kept)
+        with self._explained():
+            sweep(self.folder, kept)
         self.chunks = kept
 
     def take(self, key: checkpoint.Key, *, going_on: bool, resume: bool, overwrite: bool) -> None:
@@ -78,10 +86,8 @@ class Parts:
         if not going_on:
             if not overwrite:
                 self._refuse_others()
-            if resume:
-                clear(self.folder)
-            else:
-                remove_parts(self.folder)
+            with self._explained():
+                (clear if resume else remove_parts)(self.folder)
         checkpoint.claim(self.folder, key)
         self.know(key)
 
@@ -102,13 +108,15 @@ class Parts:
         """Claim the folder together with others that make chunks of their own in it."""
         checkpoint.claim(self.folder, key)
         self.know(key)
+        with self._explained():
+            there = found(self.folder)
         self.chunks = [
             chunk
-            for chunk in found(self.folder)
+            for chunk in there
             if (chunk.start, chunk.stop, chunk.key) == (start, stop, self.key)
         ]
 
-    def require_ours(self, chunk: Chunk) -> None:
+    def require_ours(self, chunk: Kept) -> None:
         """Raise Refused for a chunk that was made with other settings."""
         if chunk.key != self.key:
             raise Refused(
@@ -133,21 +141,27 @@ class Parts:
         path.replace(self.folder / chunk.name)
         with suppress(OSError):  # some folders cannot be synced
             sync(self.folder)
-        self.chunks.append(chunk)
+        self.chunks.append(chunk.kept)
 
-    def drop(self, first: Chunk) -> None:
+    def read(self, chunk: Kept) -> Chunk:
+        """All that is known of a chunk; raises Damaged where its companion is gone or another."""
+        whole = read_companion(self.folder, chunk.companion)
+        if whole is None or whole.kept != chunk:
+            raise damaged(self.folder / chunk.name)
+        return whole
+
+    def drop(self, first: Kept) -> None:
         """Remove a chunk and all behind it: they are made again."""
         self.chunks = self.chunks[: self.chunks.index(first)]
-        sweep(self.folder, self.chunks)
+        with self._explained():
+            sweep(self.folder, self.chunks)
 
     def done(self, file: OutputFile, pictures: int, place: Place) -> None:
         """Note that the file is whole, up to ``place``, and gets its final name next."""
-        try:
+        with self._explained():
             status = file.partial.stat()
             mark = Mark(status.st_ino, status.st_size, pictures, place.frame, place.after)
             _write(self.folder / DONE, mark)
-        except OSError as error:
-            raise output_error(self.folder / DONE, error) from error
 
     def empty(self) -> None:
         """Remove the chunks of an output that has its final name; the mark stays."""
@@ -158,6 +172,14 @@ class Parts:
         """Remove all that is left."""
         with suppress(OSError):
             remove_parts(self.folder)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say what an error of the system means for the folder."""
+        try:
+            yield
+        except OSError as error:
+            raise parts_error(self.folder, error) from error
 
 
 def parts_folder(job: JobSpec) -> Path:

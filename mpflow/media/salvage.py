@@ -8,7 +8,7 @@ from pathlib import Path
 import av
 from av.container import InputContainer
 
-from mpflow.errors import InputError, InternalError
+from mpflow.errors import InputError, InternalError, NoFrameLeft
 from mpflow.media.muxer import FRAGMENTED
 from mpflow.media.output import OutputFile
 from mpflow.media.probe import first_picture, picture_stream
@@ -48,6 +48,14 @@ def left_over(file: OutputFile, warnings: Sequence[str]) -> SinkSummary:
         complete=False,
         playable=bool(frames),
         warnings=tuple(warnings),
+    )
+
+
+def no_frame_left(file: OutputFile) -> NoFrameLeft:
+    """The error of an output whose frames were all dropped: nobody delivers an empty video."""
+    return NoFrameLeft(
+        f"no frame is left for {str(file.final)!r}: all of them were dropped",
+        cure="the warnings say why; --on-failure mask or pass keeps such frames",
     )
 
 

@@ -23,11 +23,11 @@ from mpflow.media.chunks import Chunk, grid
 from mpflow.media.coder import Coder
 from mpflow.media.encoder import find_encoder
 from mpflow.media.opening import Opening
-from mpflow.media.output import OutputFile, explain_write
+from mpflow.media.output import OutputFile, explain_write, parts_error
 from mpflow.media.parts import Parts, finished, parts_folder
 from mpflow.media.recipe import Recipe
 from mpflow.media.request import Request, wanted_span
-from mpflow.media.salvage import left_over, require_pictures
+from mpflow.media.salvage import left_over, no_frame_left, require_pictures
 from mpflow.spec import Job, Place, SinkSummary
 from mpflow.tokens import Token
 
@@ -74,11 +74,11 @@ class MediaWriter:
         """
         if self._is_finished():
             return
-        if not (self._job.resume or self._job.overwrite):
-            self._parts.refuse_earlier(self._file.final)
         find_encoder(self._request.settings.codec)
-        self._file.prepare()
+        self._file.prepare()  # first, for it tells whether another run is at work on the parts
         try:
+            if not (self._job.resume or self._job.overwrite):
+                self._parts.refuse_earlier(self._file.final)
             with self._building():
                 self._begin()
         except BaseException:
@@ -139,7 +139,7 @@ class MediaWriter:
                 self._claim(opened.recipe)
             assembly.start()
             for chunk in self._parts.chunks:
-                assembly.append(self._parts.folder / chunk.name, chunk)
+                assembly.append(self._parts.folder / chunk.name, self._parts.read(chunk))
         except TooDeep as error:
             assembly.abandon()
             return self._assemble(depth=error.depth, growing=growing)
@@ -176,7 +176,10 @@ class MediaWriter:
         with self._failing():
             self._append(self._opened().finish())
         if not self._assembled().pictures:
-            return self._interrupted()
+            self._assembled().abandon()
+            self._parts.chunks.clear()
+            self._done = self._rest()
+            raise no_frame_left(self._file)
         if self._assembled().is_provisional:
             with self._failing(), self._building():
                 self._assembled().abandon()
@@ -239,7 +242,9 @@ class MediaWriter:
             yield
         except BaseException as error:
             self._failed = True
-            if isinstance(error, av.FFmpegError | OSError):
+            if isinstance(error, OSError):  # the assembly explains its own
+                raise parts_error(self._parts.folder, error) from error
+            if isinstance(error, av.FFmpegError):
                 raise explain_write(self._file, error) from error
             raise
 

@@ -102,7 +102,7 @@ def test_sweeping_removes_only_chunks_that_are_not_kept(tmp_path: Path) -> None:
     others = ("holiday.nut", "000000010-000000020.txt.bak", "plan.json", CHECKPOINT, *LOGS)
     for name in others:
         (tmp_path / name).touch()
-    sweep(tmp_path, [kept])
+    sweep(tmp_path, [kept.kept])
     assert {path.name for path in tmp_path.iterdir()} == {kept.name, kept.companion, *others}
 
 

@@ -124,6 +124,23 @@ def test_lines_of_an_earlier_run_are_not_thrown_away(tmp_path: Path) -> None:
     anew.finish(complete=False)
 
 
+@pytest.mark.parametrize("spec", [{}, {"overwrite": True}, {"resume": True}])
+def test_a_run_beside_a_live_one_says_so_and_harms_nothing(
+    tmp_path: Path, spec: dict[str, bool]
+) -> None:
+    output = str(tmp_path / "faces.jsonl")
+    live = sink(output)
+    written(live, 0, 70)
+    key = (tmp_path / "faces.jsonl.parts" / "checkpoint.json").read_bytes()
+    with pytest.raises(OutputError, match="another run is writing"):
+        sink(output, **spec)
+    assert (tmp_path / "faces.jsonl.parts" / "checkpoint.json").read_bytes() == key
+    written(live, 70, 80)
+    assert live.finish(complete=True).frames == 80
+    assert len((tmp_path / "faces.jsonl").read_text().splitlines()) == 80
+    live.close()
+
+
 def test_lines_made_with_other_settings_are_refused(tmp_path: Path) -> None:
     output = str(tmp_path / "faces.jsonl")
     first = sink(output, settings={"detect": {"score": 0.5}})
