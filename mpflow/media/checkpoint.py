@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import av
 import msgspec
@@ -25,7 +25,10 @@ from mpflow.spec import JobSpec, MediaInfo
 from mpflow.urls import is_url
 
 FORMAT = 1
-_BLOCK = 1 << 20
+_WHOLE = 256 << 20
+"""Bytes of an input that is read whole; of a larger one only so much is: _ENDS and _BLOCKS."""
+_ENDS = 1 << 20
+_BLOCKS, _BLOCK = 256, 256 << 10
 _CONTENT = "input.content"
 _ANEW = "-y without --resume starts anew"
 
@@ -41,19 +44,20 @@ class _Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def identity(path: str, media: MediaInfo) -> Key:
-    """What an input is by its content: its size, and a digest of its head, middle and tail.
+    """What an input is by its content: its size, and a digest.
 
-    A URL is not read for this: it is the one that was asked for, at the size the server says.
+    The digest is of all of it up to 256 MiB; of a larger one, of its first and last MiB and of 256
+    blocks of 256 KiB that are spread evenly, so that hours of video are not read twice. A URL is
+    not read for this: it is the one that was asked for, at the size the server says.
     """
     if is_url(path):
         return {"input.size": media.size, _CONTENT: hashlib.sha256(path.encode()).hexdigest()}
-    digest = hashlib.sha256()
+    digest = hashlib.blake2b(digest_size=32)
     try:
         with Path(path).open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            for place in sorted({0, max(0, size // 2 - _BLOCK // 2), max(0, size - _BLOCK)}):
-                file.seek(place)
-                digest.update(file.read(_BLOCK))
+            for place, length in _samples(size):
+                digest.update(_read_at(file, place, length))
     except OSError as error:
         raise InputError(f"{path!r} cannot be read: {error.strerror}", cure="check it") from error
     return {"input.size": size, _CONTENT: digest.hexdigest()}
@@ -133,6 +137,22 @@ def kept_threads(folder: Path) -> int:
         threads = key.get("encoder.threads") if key else None
         return threads if isinstance(threads, int) else 0
     return 0
+
+
+def _samples(size: int) -> Iterator[tuple[int, int]]:
+    """Which bytes of an input are looked at: places and lengths."""
+    if size <= _WHOLE:
+        yield from ((place, _ENDS) for place in range(0, size, _ENDS))
+        return
+    yield 0, _ENDS
+    for number in range(_BLOCKS):
+        yield number * (size - _BLOCK) // (_BLOCKS - 1), _BLOCK
+    yield size - _ENDS, _ENDS
+
+
+def _read_at(file: BinaryIO, place: int, length: int) -> bytes:
+    file.seek(place)
+    return file.read(length)
 
 
 def _save(folder: Path, key: Key) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -74,18 +75,59 @@ def test_all_differences_are_named_at_once(tmp_path: Path, source: Path) -> None
         checkpoint.claim(tmp_path, other)
 
 
-@pytest.mark.parametrize("place", [0, 5 * MIB // 2, 5 * MIB - 1])
-def test_an_input_of_the_same_size_with_other_content_is_another(
-    tmp_path: Path, source: Path, place: int
-) -> None:
-    checkpoint.claim(tmp_path, key_of(source))
+def flip(source: Path, place: int) -> None:
+    """Change a bit of one byte."""
     with source.open("r+b") as file:
         file.seek(place)
         byte = file.read(1)[0]
         file.seek(place)
         file.write(bytes([byte ^ 1]))
+
+
+@pytest.mark.parametrize("place", [0, MIB, 3 * MIB // 2, 5 * MIB // 2, 4 * MIB - 1, 5 * MIB - 1])
+def test_an_input_of_the_same_size_with_other_content_is_another(
+    tmp_path: Path, source: Path, place: int
+) -> None:
+    checkpoint.claim(tmp_path, key_of(source))
+    flip(source, place)
     with pytest.raises(Refused, match="made from another input"):
         checkpoint.claim(tmp_path, key_of(source))
+
+
+def test_of_a_large_input_blocks_all_over_it_count_and_little_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 40 << 30  # nothing but a hole, which costs no disk
+    source = tmp_path / "in.mp4"
+    source.touch()
+    os.truncate(source, size)
+    looked: list[tuple[int, int]] = []
+    read = checkpoint._read_at
+
+    def counting(file: Any, place: int, length: int) -> Any:
+        looked.append((place, length))
+        return read(file, place, length)
+
+    monkeypatch.setattr(checkpoint, "_read_at", counting)
+    before = key_of(source)
+    assert sum(length for _, length in looked) < 70 * MIB
+    ends = sorted((place, place + length) for place, length in looked)
+    assert (ends[0][0], max(end for _, end in ends)) == (0, size)
+    assert max(b[0] - a[1] for a, b in pairwise(ends)) < size // 250
+    for place in (0, MIB - 1, size - MIB, size - 1, looked[100][0]):
+        flip(source, place)
+        assert key_of(source) != before, place
+        flip(source, place)
+    assert key_of(source) == before
+
+
+def test_an_input_of_the_very_size_that_is_read_whole_is_read_whole(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint, "_WHOLE", 5 * MIB)
+    before = key_of(source)
+    flip(source, 5 * MIB // 3)
+    assert key_of(source) != before
 
 
 def test_a_newer_mpflow_does_not_go_on_with_old_parts(
