@@ -152,6 +152,6 @@ def _encoder_option(text: str) -> Flag:
     if not equals or not key.strip():
         raise ConfigError(
             f"--encoder-option {text!r} is not KEY=VALUE",
-            cure="write for example --encoder-option bframes=2",
+            cure="write for example --encoder-option tune=film",
         )
     return f"encode.encoder_options.{key.strip()}", value, f"flag --encoder-option {key.strip()}"

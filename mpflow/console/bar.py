@@ -21,9 +21,10 @@ from mpflow.urls import hide_credentials
 class Bar:
     """Draws one job at a time; log lines go above the bar and never through it."""
 
-    def __init__(self, jobs: int, level: int) -> None:
+    def __init__(self, jobs: int, level: int, units: str = "inputs") -> None:
         self._console = Console(stderr=True, highlight=False)
         self._jobs = jobs
+        self._units = units
         self._debug = level <= LEVELS["debug"]
         self._log = text.Log(level)
         self._progress: _Stages | None = None
@@ -61,7 +62,7 @@ class Bar:
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
         """The whole run is over."""
-        text.show_batch(outcomes)
+        text.show_batch(outcomes, self._units)
 
 
 class _Frames(ProgressColumn):

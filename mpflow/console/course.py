@@ -43,12 +43,14 @@ class Wishes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """Runs jobs one after another; ``dress`` may change how they are shown."""
+    """Runs jobs one after another; ``dress`` may change how they are shown, and ``units`` is what
+    they are called."""
 
     wishes: Wishes
     stops: Stops
     supervisors: Supervisors
     dress: Callable[[Display], Display] = lambda display: display
+    units: str = "inputs"
 
     def run(
         self, plan: Sequence[Planned], resolved: Resolved
@@ -65,7 +67,8 @@ class Course:
         if not all(one.skipped for one in plan):
             fetch_models(resolved.spec)
         level = LEVELS[self.wishes.log_level or "warning"]
-        display = self.dress(display_for(len(plan), as_json=self.wishes.as_json, level=level))
+        as_json, units = self.wishes.as_json, self.units
+        display = self.dress(display_for(len(plan), as_json=as_json, level=level, units=units))
         self.stops.listen()
         self.supervisors.serve(resolved.spec, self.wishes.log_file, display.hear)
         outcomes = []

@@ -16,8 +16,9 @@ import click
 import msgspec
 
 from mpflow.console.arguments import Arguments
+from mpflow.console.lost import lost_lines
 from mpflow.console.stops import Stops
-from mpflow.console.text import say, size
+from mpflow.console.text import counted, say, size
 from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
@@ -68,14 +69,16 @@ def concat(file: Path, *, yes: bool, keep_parts: bool, as_json: bool) -> None:
         say(f"mpflow: {the_plan.output}: it is joined already")
     else:
         say(f"{the_plan.output}: {_joined(summary, count)}")
+        for line in lost_lines(summary.ledger, "--json has a line about each of them"):
+            say(f"  {line}")
         if keep_parts:
             say(f"  the chunks are kept in {the_plan.parts}; --remove-parts removes them")
 
 
 def _joined(summary: SinkSummary, count: int) -> str:
-    parts = [f"{summary.frames} frames from {count} chunk{'s' if count > 1 else ''}"]
+    parts = [f"{counted(summary.frames, 'frame')} from {counted(count, 'chunk')}"]
     if summary.faces:
-        parts.append(f"{summary.faces} faces in {summary.frames_with_faces} of them")
+        parts.append(f"{counted(summary.faces, 'face')} in {summary.frames_with_faces} of them")
     parts.append(size(summary.size))
     if summary.ledger is not None and (words := summary.ledger.words()):
         parts.append(words)
@@ -128,7 +131,7 @@ def _in_words(drawn: Drawn) -> str:
     lengths = [stop - start for start, stop in plan.chunks]
     longest, last = max(lengths), lengths[-1]
     uneven = f", the last one {last}" if last != longest else ""
-    count = f"{len(lengths)} chunk{'s' if len(lengths) > 1 else ''} of {longest} frames{uneven}"
+    count = f"{counted(len(lengths), 'chunk')} of {counted(longest, 'frame')}{uneven}"
     again = " as before" if drawn.repeated else ""
     frames = as_text(plan.start, plan.stop)
     return f"mpflow: {drawn.file}: {count}{again}, for frames {frames} of {plan.input}"

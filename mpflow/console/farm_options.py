@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from mpflow.console.options import FILE, run_options
+from mpflow.errors import ConfigError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,6 +39,22 @@ _OF_A_MACHINE = {"workers", "memory", "offline", "as_json", "log_level", "log_fi
     "trace",
 }
 
+
+def _chunk_number(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> int | None:
+    """The number of a chunk as it was typed; raises ConfigError that says what is accepted."""
+    if value is None:
+        return None
+    text = value.strip()
+    if not (text.isascii() and text.isdigit()):
+        raise ConfigError(
+            f"--chunk {value!r} is not the number of a chunk",
+            cure="write for example --chunk 3, counted from 0, or --chunks 0-3,7 for several",
+        )
+    return int(text)
+
+
 _PLAN = (
     click.option("-y", "yes", is_flag=True, help="Start anew where there is a plan or an output."),
     click.option(
@@ -64,7 +81,7 @@ _PLAN = (
 
 _RENDER = (
     click.argument("file", metavar="PLAN", type=FILE),
-    click.option("--chunk", type=click.IntRange(0), metavar="K", help="The chunk, from 0."),
+    click.option("--chunk", callback=_chunk_number, metavar="K", help="The chunk, from 0."),
     click.option("--chunks", default="", metavar="LIST", help="Several: 0-3,7; 0- is all."),
     click.option(
         "--frames",

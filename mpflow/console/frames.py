@@ -18,7 +18,9 @@ def wanted_frames(
 ) -> tuple[int, int | None]:
     """The first frame, and the one after the last (None: all to the end); raises ConfigError."""
     if frames is None:
-        return _checked(start_frame or 0, end_frame, "--start-frame and --end-frame")
+        return _checked(
+            start_frame or 0, end_frame, f"--start-frame {start_frame} --end-frame {end_frame}"
+        )
     if start_frame is not None or end_frame is not None:
         raise ConfigError(
             "--frames and --start-frame or --end-frame contradict each other",
@@ -36,9 +38,7 @@ def wanted_frames(
     return _checked(first, None if last is None else int(last), f"--frames {frames}")
 
 
-def _checked(first: int, last: int | None, flag: str) -> tuple[int, int | None]:
+def _checked(first: int, last: int | None, flags: str) -> tuple[int, int | None]:
     if last is not None and last < first:
-        raise ConfigError(
-            f"{flag} end at frame {last}, before they begin at {first}", cure="swap the two"
-        )
+        raise ConfigError(f"{flags}: the last frame comes before the first", cure="swap the two")
     return first, None if last is None else last + 1

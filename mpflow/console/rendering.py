@@ -80,7 +80,7 @@ def _carry_out(
     def named(display: Display) -> Display:
         return display if arguments.as_json else _Named(display, plan)
 
-    return Course(arguments, stops, supervisors, named).run(planned, resolved)
+    return Course(arguments, stops, supervisors, named, "chunks").run(planned, resolved)
 
 
 def _planned(plan: Plan, arguments: RenderArguments) -> list[Planned]:

@@ -40,8 +40,9 @@ class Display(Protocol):
 class Plain:
     """For logs and pipes: warnings, then a summary."""
 
-    def __init__(self, jobs: int, level: int) -> None:
+    def __init__(self, jobs: int, level: int, units: str = "inputs") -> None:
         self._jobs = jobs
+        self._units = units
         self._debug = level <= LEVELS["debug"]
         self._log = text.Log(level)
 
@@ -64,7 +65,7 @@ class Plain:
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:
         """The whole run is over."""
-        text.show_batch(outcomes)
+        text.show_batch(outcomes, self._units)
 
 
 class Programs:
@@ -89,12 +90,13 @@ class Programs:
             self._plain.ended(outcome)
 
 
-def display_for(jobs: int, *, as_json: bool, level: int) -> Display:
-    """The display for a run of so many jobs; ``level`` is the least log level shown."""
+def display_for(jobs: int, *, as_json: bool, level: int, units: str = "inputs") -> Display:
+    """The display for a run of so many jobs, which are ``units`` such as inputs; ``level`` is the
+    least log level shown."""
     if as_json:
         return Programs(Plain(jobs, level))
     if sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _DUMB:
         from mpflow.console.bar import Bar
 
-        return Bar(jobs, level)
-    return Plain(jobs, level)
+        return Bar(jobs, level, units)
+    return Plain(jobs, level, units)

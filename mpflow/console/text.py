@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from mpflow.errors import InternalError, MpflowError
+from mpflow.console.lost import lost_lines
+from mpflow.errors import Degraded, InternalError, MpflowError
 from mpflow.jobs.batch import Outcome, Status
 from mpflow.logbook import LEVELS
 from mpflow.report import Report
@@ -68,18 +69,20 @@ def log_line(record: Mapping[str, Any]) -> str:
 
 def summary(report: Report) -> str:
     """One job that is done, in one line."""
+    earlier = f" ({report.resumed_at} from an earlier run)" if report.resumed_at else ""
     parts = [
-        f"{report.frames_written} frames in {report.seconds:.1f} s"
+        f"{counted(report.frames_written, 'frame')}{earlier} in {report.seconds:.1f} s"
         f" ({report.frames_per_second:.1f} frames/s)"
     ]
     if report.faces:
-        parts.append(f"{report.faces} faces in {report.frames_with_faces} of them")
+        parts.append(f"{counted(report.faces, 'face')} in {report.frames_with_faces} of them")
     if report.size:
         parts.append(size(report.size))
     if (slowest := report.bottleneck) is not None:
         parts.append(f"slowest stage {slowest.name}")
     if report.damaged:
-        parts.append(f"{report.damaged} damaged frames or packets skipped")
+        frames = "frame or packet" if report.damaged == 1 else "frames or packets"
+        parts.append(f"{report.damaged} damaged {frames} skipped")
     parts.extend(_irregular(report))
     return f"{report.output}: {', '.join(parts)}"
 
@@ -89,18 +92,26 @@ def _irregular(report: Report) -> Iterator[str]:
     if report.ledger is not None and (words := report.ledger.words()):
         yield words
     if report.restarts:
-        yield f"{report.restarts} worker{'s' if report.restarts > 1 else ''} replaced"
+        yield f"{counted(report.restarts, 'worker')} replaced"
 
 
-def batch_table(outcomes: Sequence[Outcome]) -> list[str]:
-    """A batch as lines: status, frames, input, and where the result is or why there is none."""
+def batch_table(outcomes: Sequence[Outcome], units: str = "inputs") -> list[str]:
+    """A batch as lines: status, frames, input, and where the result is or why there is none.
+
+    ``units`` is what the jobs are, in the plural.
+    """
     rows = [_row(outcome) for outcome in outcomes]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [
         "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]])
         for row in rows
     ]
-    return [*lines, _tally(outcomes)]
+    return [*lines, _tally(outcomes, units)]
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 frame``, ``2 frames``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def size(count: int) -> str:
@@ -115,7 +126,7 @@ def size(count: int) -> str:
 
 def _row(outcome: Outcome) -> tuple[str, str, str, str]:
     report, error = outcome.report, outcome.error
-    frames = f"{report.frames_written} frames" if report is not None else "-"
+    frames = counted(report.frames_written, "frame") if report is not None else "-"
     name = Path(outcome.job.input).name or hide_credentials(outcome.job.input)
     if error is not None:
         kept = f" -> {report.partial}" if report is not None and report.partial else ""
@@ -123,30 +134,46 @@ def _row(outcome: Outcome) -> tuple[str, str, str, str]:
     return _MARKS[outcome.status], frames, name, outcome.note or outcome.job.output
 
 
-def _tally(outcomes: Sequence[Outcome]) -> str:
+def _tally(outcomes: Sequence[Outcome], units: str) -> str:
     counts = {status: sum(outcome.status is status for outcome in outcomes) for status in Status}
     told = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{len(outcomes)} inputs: {told}"
+    return f"{len(outcomes)} {units}: {told}"
 
 
 def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False) -> None:
     """A job that has ended: an error in full, else one line; a batch's table says the rest."""
     if outcome.error is not None and outcome.status is not Status.NOT_RUN:
+        whole = isinstance(outcome.error, Degraded)
+        if whole and outcome.report is not None:
+            _show_summary(outcome.report)
         if not alone:
             say(f"mpflow: {hide_credentials(outcome.job.input)}:")
         show_error(outcome.error, debug=debug, log=log)
-        if outcome.report is not None and (told := ", ".join(_irregular(outcome.report))):
-            say(f"  {told}")
+        if not whole and outcome.report is not None:
+            _show_irregular(outcome.report)
     elif outcome.status is Status.DONE and outcome.report is not None:
-        say(summary(outcome.report))
+        _show_summary(outcome.report)
     elif alone:
         say(f"mpflow: {outcome.job.output}: {outcome.status}, {outcome.note}")
 
 
-def show_batch(outcomes: Sequence[Outcome]) -> None:
+def _show_summary(report: Report) -> None:
+    say(summary(report))
+    for line in lost_lines(report.ledger):
+        say(f"  {line}")
+
+
+def _show_irregular(report: Report) -> None:
+    if told := ", ".join(_irregular(report)):
+        say(f"  {told}")
+    for line in lost_lines(report.ledger):
+        say(f"  {line}")
+
+
+def show_batch(outcomes: Sequence[Outcome], units: str = "inputs") -> None:
     """The table of a batch; one job alone has said everything."""
     if len(outcomes) > 1:
-        for line in batch_table(outcomes):
+        for line in batch_table(outcomes, units):
             say(line)
 
 

@@ -37,13 +37,17 @@ def _damaged(plan: Plan, numbers: Iterable[int]) -> list[tuple[int, Kept]]:
     return [(n, chunk) for n, chunk in asked if chunk is not None and not _is_whole(plan, chunk)]
 
 
-def _is_whole(plan: Plan, chunk: Kept) -> bool:
+def _is_whole(plan: Plan, kept: Kept) -> bool:
     from mpflow.media.chunkfile import Damaged, read_chunk
+    from mpflow.media.chunks import read_companion
 
-    if not chunk.pictures:
-        return True
-    try:
-        deque(read_chunk(Path(plan.parts) / chunk.name, chunk), maxlen=0)
-    except Damaged:
+    parts = Path(plan.parts)
+    chunk = read_companion(parts, kept.companion)
+    if chunk is None:
         return False
+    if chunk.pictures:
+        try:
+            deque(read_chunk(parts / chunk.name, chunk), maxlen=0)
+        except Damaged:
+            return False
     return True

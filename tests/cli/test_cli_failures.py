@@ -70,11 +70,16 @@ def test_the_summary_names_them_and_strict_makes_it_status_5(
 ) -> None:
     ran = mpflow(*stumbling("--on-failure", "pass"))
     assert ran.code == 0
-    assert "3 frames passed" in ran.err.splitlines()[-1]
+    *_, summary, named, where = ran.err.splitlines()
+    assert summary.startswith("out.mp4: 30 frames in ")
+    assert "3 frames passed" in summary
+    assert named == "  passed: 5-6,20 (stumble: ValueError: too dark)"
+    assert "--tokens" in where
     ran = mpflow(*stumbling("--on-failure", "pass", "--strict", "-y"))
     assert ran.code == 5
     assert "3 frames passed of" in ran.err
     assert "(frames 5, 6, 20; the first: ValueError: too dark)" in ran.err
+    assert ran.err.index("out.mp4: 30 frames in ") < ran.err.index("mpflow: error: ")
     assert Path("out.mp4").exists()
 
 

@@ -58,7 +58,7 @@ def test_plan_render_concat_make_the_video(
     assert (first.code, first.out) == (0, "")
     assert "chunk 2 (frames 24-29): 6 frames in" in first.err
     assert rest.code == 0
-    assert rest.err.splitlines()[-1] == "3 inputs: 2 done, 1 skipped"
+    assert rest.err.splitlines()[-1] == "3 chunks: 2 done, 1 skipped"
     joined = mpflow("concat", PLAN)
     assert joined.code == 0, joined.err
     assert "out.mkv: 30 frames from 3 chunks" in joined.err
@@ -250,6 +250,8 @@ def test_a_run_does_not_take_a_farms_parts_unasked(
         (["--chunk", "3"], "numbered from 0 to 2"),
         (["--chunk", "-1"], "--chunk"),
         (["--chunk", ""], "--chunk"),
+        (["--chunk", "abc"], "write for example --chunk 3"),
+        (["--chunk", "0-3"], "--chunks 0-3,7 for several"),
         (["--chunks", "0,x"], "not a list"),
         (["--frames", "0-8"], "--frames 0-9 are whole chunks"),
         (["--frames", "20-35"], "--frames 20-29 are whole chunks"),

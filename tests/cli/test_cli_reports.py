@@ -174,11 +174,11 @@ def test_a_range_is_for_every_input(invoke: Invoke, clips: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--frames", "9-3"], "end at frame 3, before they begin at 9"),
+        (["--frames", "9-3"], "--frames 9-3: the last frame comes before the first"),
         (["--frames", "a-b"], "is not FIRST-LAST"),
         (["--frames", "-5"], "is not FIRST-LAST"),
         (["--frames", "1-2", "--start-frame", "0"], "contradict"),
-        (["--start-frame", "4", "--end-frame", "3"], "before they begin"),
+        (["--start-frame", "4", "--end-frame", "3"], "the last frame comes before the first"),
         (["--start-frame", "-1"], "-1 is not in the range"),
         (["--on-failure", "shrug"], "'shrug' is not one of"),
         (["--on-alert", "no-such-command-here"], "no command 'no-such-command-here'"),
