@@ -9,18 +9,26 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from importlib import metadata
+from typing import TYPE_CHECKING
 
 from mpflow.errors import EXIT_INTERNAL, EXIT_OK, EXIT_RESOURCES, MpflowError
+from mpflow.graph import Demand, comfortable_slots, minimum_slots
 from mpflow.hostfacts import ffmpeg_versions
 from mpflow.machine import core_budget, memory_available, quota_cores, shared_memory_free
 
+if TYPE_CHECKING:
+    from mpflow.shm import Geometry
+
 MIB = 1 << 20
-TRIED_SLOTS = 24
-"""A ring for 1080p with a few batches on the way: what an ordinary run asks for."""
+PICTURES = {"360p": (640, 360), "720p": (1280, 720), "1080p": (1920, 1080), "4K": (3840, 2160)}
+SMALLEST, ORDINARY = "360p", "1080p"
+_DEMANDS = (Demand(), Demand(), Demand(changes_pixels=True), Demand())
+"""The workers of a run that covers faces: decode, detect, redact, encode."""
 
 LITTLE_MEMORY = 1024 * MIB
 GPU_ENCODERS = ("h264_nvenc", "hevc_nvenc", "av1_nvenc")
@@ -74,25 +82,51 @@ def _system() -> Iterator[Check]:
 
 def _shared_memory() -> Iterator[Check]:
     """Make a ring of an ordinary run's size, every byte of it backed by memory."""
-    from mpflow.frame import PictureLayout
-    from mpflow.shm import Geometry, NoSpace, Segment
+    from mpflow.provision import SHM_SHARE
+    from mpflow.shm import NoSpace, Segment
 
-    slot = PictureLayout.of("yuv420p", 1920, 1080).nbytes
-    geometry = Geometry(slots=TRIED_SLOTS, slot_bytes=slot, stages=4, workers=4, journal_bytes=slot)
-    wanted = f"{geometry.total_bytes / MIB:.0f} MiB for 1080p"
-    try:
-        Segment.create(geometry).close()
-    except NoSpace:
-        yield Check(
-            "shared memory",
-            Verdict.FAIL,
-            f"{shared_memory_free() / MIB:.0f} MiB are free in /dev/shm, a run wants {wanted}",
-            "enlarge it (docker run --shm-size=1g; mount -o remount,size=1g /dev/shm)",
-            resource=True,
-        )
-    else:
-        free = f"{shared_memory_free() / MIB:.0f} MiB free"
-        yield Check("shared memory", Verdict.OK, f"{wanted} allocated and given back, {free}")
+    free = shared_memory_free()
+    usable = int(free * SHM_SHARE)
+    tried = _ring(ORDINARY, comfortable_slots(_DEMANDS))
+    with suppress(NoSpace):
+        if tried.total_bytes <= usable:
+            Segment.create(tried).close()
+            ring = f"{_mib(tried.total_bytes)} MiB for {ORDINARY} allocated and given back"
+            yield Check("shared memory", Verdict.OK, f"{ring}, {free // MIB} MiB free")
+            return
+    few = _ring(SMALLEST, minimum_slots(_DEMANDS)).total_bytes > usable
+    yield Check(
+        "shared memory",
+        Verdict.FAIL if few else Verdict.WARN,
+        f"{free // MIB} MiB are free in /dev/shm, {usable // MIB} of them for a run. It needs"
+        f" {'; '.join(map(_needs, PICTURES))}; with less than it likes it may run slower",
+        "enlarge it (docker run --shm-size=1g; mount -o remount,size=1g /dev/shm)",
+        resource=True,
+    )
+
+
+def _needs(picture: str) -> str:
+    least, best = (
+        _ring(picture, slots).total_bytes
+        for slots in (minimum_slots(_DEMANDS), comfortable_slots(_DEMANDS))
+    )
+    return f"{_mib(least)} MiB for {picture} and likes {_mib(best)}"
+
+
+def _ring(picture: str, slots: int) -> Geometry:
+    """The ring of a run that covers faces, with so many slots."""
+    from mpflow.picture import PictureLayout
+    from mpflow.provision import PAGE
+    from mpflow.shm import Geometry
+
+    slot = PictureLayout.of("yuv420p", *PICTURES[picture]).nbytes
+    workers = len(_DEMANDS)
+    return Geometry(slots, slot, stages=workers, workers=workers, journal_bytes=2 * slot + PAGE)
+
+
+def _mib(size: int) -> int:
+    """Bytes in MiB, rounded up."""
+    return -(-size // MIB)
 
 
 def _memory() -> Iterator[Check]:
