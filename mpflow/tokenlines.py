@@ -17,6 +17,9 @@ from mpflow.tokens import Change, Face, Stamp, Token
 
 _FRAME = re.compile(rb'\{"frame":(\d+),')
 
+TOKENS_BEGIN = re.compile(rb'\{"frame":\d+,"pts":[^,]+,"time":[^,]+,"state":"\w+","mode":')
+"""How a file of such lines begins."""
+
 _encode = msgspec.json.Encoder().encode
 
 

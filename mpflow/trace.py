@@ -37,6 +37,8 @@ _BUFFER = 1 << 18
 _END = b"\n]\n"
 _BEGUN = re.compile(rb'"begun_ns":(-?\d+)')
 _HEAD_BYTES = 512
+TRACE_BEGINS = re.compile(rb'\[\s*(\Z|\{"name":"process_name".*"begun_ns":)')
+"""How a trace begins."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from mpflow.farm.plan import Plan
 from mpflow.farm.sink import require_chunks
 from mpflow.importer import read_options, stage_class
 from mpflow.jobs import Planned
-from mpflow.jobs.sidefiles import with_side_files
+from mpflow.jobs.sidefiles import refuse_foreign, with_side_files
 from mpflow.presets import TOP_LEVEL
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, settings_of
 
@@ -50,7 +50,9 @@ def with_files(plan: Plan, planned: Sequence[Planned], kind: str, given: str) ->
     In a folder they are called ``NAME.EXT.chunk-000003`` and on, as they are made from one output.
     """
     called = [_with(one, output=f"{plan.output}.chunk-{int(one.job.id):06d}") for one in planned]
-    return [_with(one, output=plan.output) for one in with_side_files(called, kind, given, "")]
+    named = with_side_files(called, kind, given, "")
+    refuse_foreign(named, "choose another name, or remove it")
+    return [_with(one, output=plan.output) for one in named]
 
 
 def chunk_job(plan: Plan, number: int) -> JobSpec:

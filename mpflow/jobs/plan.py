@@ -20,7 +20,7 @@ from mpflow.importer import stage_class, target_of
 from mpflow.jobs.conflicts import Confirm, Planned, check_apart, settle_existing
 from mpflow.jobs.discover import VIDEO_SUFFIXES, Found, discover
 from mpflow.jobs.naming import Product, below, beside
-from mpflow.jobs.sidefiles import with_side_files
+from mpflow.jobs.sidefiles import refuse_foreign, with_side_files
 from mpflow.spec import STDOUT, JobSpec, Overwrite, partial_name, parts_name
 from mpflow.urls import is_url
 
@@ -86,6 +86,8 @@ def draw_plan(request: Request, confirm: Confirm | None = None) -> tuple[Planned
     for kind in ("tokens", "trace"):
         planned = with_side_files(planned, kind, getattr(request, kind), folder)
     check_apart(planned, request.written)
+    if request.overwrite != "yes":
+        refuse_foreign(planned, "choose another name; -y overwrites it")
     return tuple(settle_existing(planned, request.overwrite, confirm))
 
 

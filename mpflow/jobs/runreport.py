@@ -6,6 +6,7 @@ docs/reports.md describes it. User names and passwords in URLs are left out.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,13 +22,15 @@ from mpflow.config import Resolved
 from mpflow.errors import EXIT_OK, MpflowError
 from mpflow.hostfacts import host_facts
 from mpflow.jobs.batch import Outcome
-from mpflow.jobs.sidefiles import check_side_file
+from mpflow.jobs.sidefiles import check_side_file, require_ours
 from mpflow.linefile import file_error
 from mpflow.report import Report, StageReport
 from mpflow.urls import hide_credentials
 
 VERSION = 1
 """Changes when a reader of the file would have to."""
+
+_BEGIN = re.compile(rb'\{\s*"format":\s*\d+,\s*"mpflow":')
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,13 @@ class RunReport:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def check(self) -> None:
-        """Raise OutputError or ResourceError if the file could not be written; leaves nothing."""
+        """Raise OutputError or ResourceError if the file could not be written; leaves nothing.
+
+        It replaces a report, but no file of another kind.
+        """
         check_side_file("--report", str(self.path))
+        cure = "choose another name, or remove it"
+        require_ours("--report", str(self.path), _BEGIN, cure)
         try:
             self._making.touch()
             self._making.unlink()

@@ -7,7 +7,9 @@ FOLDER     or FOLDER/: in it, for each output, NAME.EXT.tokens.jsonl or NAME.EXT
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +19,13 @@ from mpflow.errors import OutputError
 from mpflow.jobs.conflicts import Planned, exists
 from mpflow.jobs.discover import VIDEO_SUFFIXES
 from mpflow.spec import STDOUT, JobSpec
+from mpflow.tokenlines import TOKENS_BEGIN
+from mpflow.trace import TRACE_BEGINS
 from mpflow.urls import is_url
 
 _ENDINGS = {"tokens": ".tokens.jsonl", "trace": ".trace.json"}
+_BEGIN = {"tokens": TOKENS_BEGIN, "trace": TRACE_BEGINS}
+_HEAD_BYTES = 512
 
 
 def with_side_files(
@@ -60,6 +66,22 @@ def check_side_file(flag: str, given: str) -> None:
         raise OutputError(
             f"the folder {str(path.parent)!r} of {flag} does not exist", cure="create it"
         )
+
+
+def refuse_foreign(planned: Sequence[Planned], cure: str) -> None:
+    """Raise OutputError where a job would write over a file of another kind."""
+    for kind, begin in _BEGIN.items():
+        for path in (getattr(one.job, kind) for one in planned):
+            require_ours(f"--{kind}", path, begin, cure)
+
+
+def require_ours(flag: str, path: str, begin: re.Pattern[bytes], cure: str) -> None:
+    """Raise OutputError for a file with something in it that does not begin as ours do."""
+    head = b""
+    with suppress(OSError), Path(path).open("rb") as file:  # whoever writes it says what is wrong
+        head = file.read(_HEAD_BYTES)
+    if head and begin.match(head) is None:
+        raise OutputError(f"{flag} {path!r} exists, and is no file of that kind", cure=cure)
 
 
 def _below(job: JobSpec, folder: str, ending: str) -> str:

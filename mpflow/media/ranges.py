@@ -38,13 +38,21 @@ class Frames:
         stop = frames if self.stop is None else self.stop
         if 0 <= self.start < stop <= frames:
             return
-        asked = f"frames {self.start} to {self.stop}" if self.stop is not None else ""
+        there = f"{frames} frames, 0-{frames - 1}" if frames != 1 else "1 frame, 0"
         raise ConfigError(
-            f"{shown(path)!r} has {frames} frames, counted from 0; it does not have"
-            f" {asked or f'frames from {self.start} on'}",
-            cure=f"start before frame {frames}, and stop behind the start, at {frames} at most",
+            f"{shown(path)!r} has {there}; it does not have {self}",
+            cure=f"ask for some of {there.rpartition(', ')[2]}",
             facts={"frames": frames, "start": self.start, "stop": self.stop},
         )
+
+    def __str__(self) -> str:
+        """As a user types it, both ends included."""
+        if self.stop is None:
+            return f"frames {self.start}-"
+        if self.stop <= self.start:
+            return f"frames from {self.start} up to {self.stop}"
+        last = self.stop - 1
+        return f"frames {self.start}-{last}" if last > self.start else f"frame {last}"
 
 
 ALL_FRAMES = Frames()

@@ -238,7 +238,7 @@ def test_resume_skips_what_is_finished_and_goes_on_with_the_rest(
     (clips / "out/sub").mkdir(parents=True)
     (clips / "out/a.mp4").touch()
     first, second = planned(invoke, "d", "-r", "-o", "out", "--resume")
-    assert first["skipped"] == "its output is finished"
+    assert first["skipped"] == "its output exists, and there is nothing left to go on with"
     assert (second["resume"], second["skipped"]) == (True, "")
     assert second["parts"] == "out/sub/b.mov.parts"
     (clips / "out/a.mp4.parts").mkdir()

@@ -58,7 +58,8 @@ def test_lines_that_were_not_finished_are_counted_and_not_called_playable(tmp_pa
     result = stopped(partial)
     assert result.error is not None
     assert result.error.cure == (
-        f"{str(partial)!r} has the first 2 frames; 2 frames are finished, and --resume goes on with them"
+        f"{str(partial)!r} has the first 2 frames;"
+        " 2 frames are finished, and --resume goes on with them"
     )
     assert (result.report.partial, result.report.playable) == (str(partial), False)
 

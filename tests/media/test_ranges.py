@@ -127,6 +127,25 @@ def test_an_impossible_range_is_refused_and_the_frames_there_are_named(
         span_of(str(path), probe(str(path)), Frames(start, stop))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        (Frames(300, 311), "it does not have frames 300-310"),
+        (Frames(60, 61), "it does not have frame 60"),
+        (Frames(70), "it does not have frames 70-"),
+        (Frames(5, 5), "it does not have frames from 5 up to 5"),
+    ],
+)
+def test_a_range_is_named_as_it_was_typed(wanted: Frames, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        wanted.check("a.mp4", 60)
+    assert caught.value.what == f"'a.mp4' has 60 frames, 0-59; {said}"
+    with pytest.raises(
+        ConfigError, match=r"1 frame, 0; it does not have frame 1 \(ask for some"
+    ):
+        Frames(1, 2).check("a.mp4", 1)
+
+
 def test_a_range_of_which_nothing_can_be_read_is_an_error(tmp_path: Path) -> None:
     path = numbered.make(tmp_path / "a.mp4", Clip(pts=range(60), options={"g": "20", "bf": "0"}))
     reader = numbered.reader(path)
