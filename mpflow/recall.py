@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mpflow.analysis import AnalysisLog, Remembered
-from mpflow.errors import ResourceError
 from mpflow.graph import Demand
+from mpflow.linefile import file_error
 from mpflow.spec import JobSpec, name_in_parts
 from mpflow.stage import Stage
 from mpflow.tokens import Token
@@ -63,16 +63,13 @@ class Spill:
         self._path = path
 
     def keep(self) -> None:
-        """Bring the copy up to date, and to the disk; raises ResourceError."""
+        """Bring the copy up to date, and to the disk; raises OutputError or ResourceError."""
         if self._path is None:
             return
         try:
             self._copy(self._path)
         except OSError as error:
-            raise ResourceError(
-                f"{str(self._path)!r} cannot be written: {error.strerror}",
-                cure="make room on the disk",
-            ) from error
+            raise file_error(self._path, error) from error
 
     def _copy(self, path: Path) -> None:
         size = os.fstat(self._log).st_size
