@@ -140,9 +140,7 @@ def test_a_range_is_named_as_it_was_typed(wanted: Frames, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         wanted.check("a.mp4", 60)
     assert caught.value.what == f"'a.mp4' has 60 frames, 0-59; {said}"
-    with pytest.raises(
-        ConfigError, match=r"1 frame, 0; it does not have frame 1 \(ask for some"
-    ):
+    with pytest.raises(ConfigError, match=r"1 frame, 0; it does not have frame 1 \(ask for some"):
         Frames(1, 2).check("a.mp4", 1)
 
 
