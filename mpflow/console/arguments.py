@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mpflow.console.frames import wanted_frames
-from mpflow.errors import ConfigError
+from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should begin with first
     from mpflow.config import Resolved
@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should be
 
 Flag = tuple[str, Any, str]
 
+_LINES = (".jsonl", ".json")
 _KEYS = {
     "codec": "encode.codec",
     "crf": "encode.crf",
@@ -118,7 +119,22 @@ class Arguments:
 
         resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
         command_words(resolved.spec.on_alert)
+        self._check_kind(resolved)
         return resolved
+
+    def _check_kind(self, resolved: Resolved) -> None:
+        """Raise OutputError where lines are asked for by name, and a video would be made."""
+        from mpflow.importer import stage_class
+
+        sink = stage_class(resolved.spec.stages[-1].target)
+        lines = self.output.lower().endswith(_LINES) and not Path(self.output).is_dir()
+        if lines and not getattr(sink, "suffix", ""):
+            raise OutputError(
+                f"{self.output!r} is named as lines of JSON, but preset {resolved.spec.preset!r}"
+                " makes a video",
+                cure="--preset detect-only writes the faces it finds as such lines; a video is"
+                " named NAME.mp4 or NAME.mkv",
+            )
 
     def _flags(self) -> Iterator[Flag]:
         from mpflow.config import parse_set

@@ -91,6 +91,7 @@ def test_bad_input_is_status_3(
         (["--config", "gone.yaml"], "does not exist"),
         (["-y", "-n"], "contradict"),
         (["-o", "gone/out.mp4"], "does not exist"),
+        (["-o", "faces.jsonl"], "--preset detect-only writes"),
         (["-o", "short.mp4"], "same file as input"),
         (["--json", "-o", "-"], "standard output"),
     ],
