@@ -44,11 +44,13 @@ class _Joined(Value, frozen=True):
 def set_up(plan: Plan, media: MediaInfo, file: PlanFile, warn: Callable[[str], None]) -> None:
     """Make the parts folder, its checkpoint, and the plan's file.
 
-    Raises Refused where the folder is for another input or other settings.
+    Raises Refused where the folder is for another input or other settings, and OutputError or
+    ResourceError where it cannot be written.
     """
     parts = Path(plan.parts)
     try:
-        parts.mkdir(exist_ok=True)
+        with suppress(FileExistsError):  # a file is named by what comes next
+            parts.mkdir()
         claim(plan, media, warn)
         file.save(plan)
     except OSError as error:
@@ -99,11 +101,24 @@ def chunks_in(plan: Plan) -> Found:
 
 
 def tear_down(plan: Plan) -> None:
-    """Remove the chunks and what lies beside them; what is not ours stays."""
+    """Remove the chunks and what lies beside them; what is not ours stays.
+
+    Raises OutputError where that cannot be, or where a run is writing the output: then the parts
+    may be its own.
+    """
+    from mpflow.media.output import OutputFile, parts_error
+
     parts = Path(plan.parts)
-    for name in (_JOINED_NAME, PLAN_NAME):
-        (parts / name).unlink(missing_ok=True)
-    remove_parts(parts)
+    output = OutputFile(JobSpec("", "", plan.output, overwrite=True))
+    output.prepare()
+    try:
+        for name in (_JOINED_NAME, PLAN_NAME):
+            (parts / name).unlink(missing_ok=True)
+        remove_parts(parts)
+    except OSError as error:
+        raise parts_error(parts, error) from error
+    finally:
+        output.abandon()
 
 
 def note_joined(plan: Plan) -> None:

@@ -64,9 +64,9 @@ class FrameLines:
                 self._refuse(kept.frame)
             self._go_on(lines, end) if spec.resume else self._go_on(0, 0)
         except BaseException as error:
-            self._file.abandon()
             if self._parts.key and not self._lines:
                 self._parts.remove()
+            self._file.abandon()
             if isinstance(error, OSError):
                 raise output_error(self._file.partial, error) from error
             raise
@@ -93,7 +93,7 @@ class FrameLines:
         if self._stream is not None:
             self.finish(complete=False)
         if self._done is not None and self._done.complete:
-            self._parts.remove()
+            self._parts.leave_finished()
 
     def _refuse(self, frames: int) -> NoReturn:
         raise OutputError(
@@ -126,9 +126,9 @@ class FrameLines:
             self._parts.empty()
             return SinkSummary(self._lines, str(self._file.final), size)
         size = self._file.partial.stat().st_size
-        self._file.release()
         if not self._lines:
             self._parts.remove()
+        self._file.release()
         return SinkSummary(
             self._lines, str(self._file.partial), size, complete=False, playable=size > 0
         )

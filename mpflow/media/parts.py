@@ -23,6 +23,7 @@ from mpflow.media.chunks import (
     clear,
     durable,
     found,
+    is_done,
     is_shared,
     read_companion,
     remove_parts,
@@ -168,8 +169,16 @@ class Parts:
         with suppress(OSError):  # the output is what counts
             clear(self.folder)
 
+    def leave_finished(self) -> None:
+        """Remove what is left of an output that has its final name.
+
+        Without the mark the parts are another's by now: the output has been let go of.
+        """
+        if is_done(self.folder):
+            self.remove()
+
     def remove(self) -> None:
-        """Remove all that is left."""
+        """Remove all that is left; only for who holds the output's lock."""
         with suppress(OSError):
             remove_parts(self.folder)
 

@@ -82,9 +82,9 @@ class MediaWriter:
             with self._building():
                 self._begin()
         except BaseException:
-            self._file.abandon()
             if self._parts.key and not self._parts.chunks:
                 self._parts.remove()
+            self._file.abandon()
             raise
 
     def write(self, token: Token, frame: Frame) -> None:
@@ -109,7 +109,7 @@ class MediaWriter:
         if self._chunking is not None:
             self.finish(complete=False)
         if self._done is not None and self._done.complete:
-            self._parts.remove()
+            self._parts.leave_finished()
 
     def _is_finished(self) -> bool:
         """Whether a sink before this one got as far as the final name."""

@@ -60,6 +60,21 @@ def test_a_run_beside_a_live_one_says_so_and_harms_nothing(
     assert clips.times(tmp_path / "out.mp4") == clips.times(plain)
 
 
+def test_who_has_let_go_of_the_output_removes_no_parts_of_the_next(
+    tmp_path: Path, plain: Path
+) -> None:
+    job = chunked.job_of(plain, tmp_path / "out.mp4", overwrite=True)
+    first, second = chunked.encoder(), chunked.encoder()
+    close, first.close = first.close, lambda: None  # type: ignore[method-assign]
+    chunked.run(job, first)
+    second.begin(job)
+    before = chunked.left(tmp_path)
+    close()
+    assert chunked.left(tmp_path) == before
+    assert "out.mp4.parts/checkpoint.json" in before
+    second.close()
+
+
 @pytest.mark.parametrize("resume", [False, True])
 def test_an_output_without_a_frame_is_an_error(
     tmp_path: Path, plain: Path, *, resume: bool
