@@ -8,9 +8,8 @@
     error     exit_status, what, cure
 
 ``total`` and ``eta_s`` are null while they are not known; ``frame`` of a warning is null when it
-is about no frame. ``busy_ratio`` is the share of its time that a stage has worked so far, 0..1;
-``busy`` and ``waiting`` in a report's stages are seconds over the whole job, and its ``ledger``
-says what became of every frame (docs/reports.md). ``done`` comes once for each job of the plan,
+is about no frame. ``busy_ratio`` is the share of its time that a stage has worked so far, 0..1.
+``report`` is that of ``--report`` (docs/reports.md). ``done`` comes once for each job of the plan,
 whatever became of it; ``error`` (console/door.py) comes alone, when nothing could be started.
 """
 
@@ -22,7 +21,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
-import msgspec
 
 from mpflow.channel import Message
 from mpflow.console.output import mute
@@ -63,6 +61,8 @@ class Lines:
 
     def ended(self, outcome: Outcome) -> None:
         """A job is over."""
+        from mpflow.jobs.runreport import report_values
+
         report, error = outcome.report, outcome.error
         self._write(
             "done",
@@ -75,7 +75,7 @@ class Lines:
             error=None
             if error is None
             else {"type": type(error).__name__, "what": error.what, "cure": error.cure},
-            report=None if report is None else msgspec.to_builtins(report),
+            report=None if report is None else report_values(report),
         )
 
     def finished(self, outcomes: Sequence[Outcome], status: int) -> None:

@@ -164,6 +164,7 @@ def test_progress_of_a_range_counts_the_frames_of_the_range(
     assert {event["total"] for event in ran.events_called("progress")} == {10}
     (done,) = ran.events_called("done")
     assert done["report"]["frames_written"] == done["report"]["frames_expected"] == 10
+    assert set(done["report"]["latency"]) == {"count", "mean", "p50", "p90", "p99", "max"}
 
 
 def test_a_range_is_for_every_input(invoke: Invoke, clips: Path) -> None:
@@ -276,6 +277,8 @@ def test_a_run_that_was_killed_and_gone_on_with_has_whole_books(
     (job,) = json.loads(Path("run.json").read_text())["jobs"]
     assert job["resumed"]
     told = job["report"]
+    (done,) = ran.events_called("done")
+    assert done["report"] == told, "one report, wherever it is told"
     assert (told["ledger"]["frames"], told["ledger"]["delivered"]) == (1500, 1500)
     assert told["latency"]["count"] == 1500 - told["resumed_at"]
     assert told["resumed_at"] in (kept[-1]["start"], kept[-1]["stop"])
