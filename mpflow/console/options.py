@@ -13,7 +13,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_CODES = """\b
 Exit status:
-  0    every frame was delivered (or skipped as -n asks)
+  0    done, or skipped as -n asks; frames that were masked, passed, dropped or
+       damaged are named, and an error only with --strict
   1    internal error, no frame left (all dropped), or inputs of a batch
        failed for different reasons
   2    wrong usage, configuration or output
