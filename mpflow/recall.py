@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mpflow.analysis import AnalysisLog, Remembered
+from mpflow.errors import OutputError
 from mpflow.graph import Demand
 from mpflow.linefile import file_error
 from mpflow.spec import JobSpec, name_in_parts
@@ -86,15 +87,21 @@ class Spill:
 def begin_log(job: JobSpec, demands: Sequence[Demand]) -> int:
     """A descriptor of the run's analysis log; a run that goes on finds what was kept of it.
 
-    It lives in memory: only what belongs to durable frames is needed after a crash.
+    It lives in memory: only what belongs to durable frames is needed after a crash. Raises
+    OutputError for a copy that cannot be read.
     """
     log = AnalysisLog.create()
     kept = Path(job.parts) / name_in_parts(job, ANALYSIS)
     if job.resume and job.parts and any(demand.remembers for demand in demands):
         try:
             data = kept.read_bytes()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return log.fd
+        except OSError as error:
+            raise OutputError(
+                f"{str(kept)!r} cannot be read: {error.strerror}",
+                cure="-y without --resume starts anew",
+            ) from error
         os.ftruncate(log.fd, 0)
         os.write(log.fd, data)
         AnalysisLog(log.fd).repair()

@@ -9,7 +9,9 @@ import pytest
 
 from mpflow.analysis import AnalysisLog
 from mpflow.errors import MpflowError, OutputError, ResourceError
-from mpflow.recall import Spill
+from mpflow.graph import Demand
+from mpflow.recall import ANALYSIS, Spill, begin_log
+from mpflow.spec import JobSpec
 
 
 @pytest.mark.parametrize(
@@ -27,3 +29,18 @@ def test_a_copy_that_cannot_be_written_says_why(
     monkeypatch.setattr("os.fdatasync", failing)
     with pytest.raises(kind, match=r"analysis\.log' cannot be written: so it is"):
         spill.keep()
+
+
+def test_a_log_that_cannot_be_read_is_an_error_and_a_missing_one_is_none(tmp_path: Path) -> None:
+    remembering = [Demand(remembers=True)]
+    job = JobSpec("1", "in.mp4", "out.mp4", resume=True, parts=str(tmp_path / "parts"))
+    assert begin_log(job, remembering) >= 0
+    (tmp_path / "parts").write_text("the sink says what is wrong with that")
+    assert begin_log(job, remembering) >= 0
+    (tmp_path / "parts").unlink()
+    (tmp_path / "parts" / ANALYSIS).mkdir(parents=True)
+    with pytest.raises(
+        OutputError, match=r"analysis\.log' cannot be read: Is a directory"
+    ) as caught:
+        begin_log(job, remembering)
+    assert caught.value.cure

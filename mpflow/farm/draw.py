@@ -62,7 +62,7 @@ def draw(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], Non
     file = wish.file or parts_name(final) / PLAN_NAME
     _check(job, spec, wish)
     media, frames = _look_at(job.input)
-    earlier = load(file) if file.exists() and not wish.fresh else None
+    earlier = load(file) if os.path.lexists(file) and not wish.fresh else None
     plan = as_read(
         Plan(
             input=str(absolute(job.input)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import chunked
@@ -10,7 +11,7 @@ import pytest
 from clips import Clip
 from farmed import make_chunk, passthrough, planned
 
-from mpflow.errors import OutputError
+from mpflow.errors import MpflowError, OutputError
 from mpflow.farm.concat import Concat, concat
 from mpflow.farm.folder import tear_down
 from mpflow.stages.encode import Encode
@@ -65,6 +66,21 @@ def test_a_file_where_the_parts_go_is_named(tmp_path: Path, source: Path, *, fre
         planned(source, tmp_path / "out.mkv", passthrough(), fresh=fresh)
     assert (tmp_path / "out.mkv.parts").read_text() == "mine"
     assert chunked.left(tmp_path) == ["in.mp4", "out.mkv.parts"]
+
+
+def test_parts_that_may_not_be_looked_into_are_an_error_with_a_cure(
+    tmp_path: Path, source: Path
+) -> None:
+    drawn = planned(source, tmp_path / "out.mkv", passthrough())
+    parts = Path(drawn.plan.parts)
+    parts.chmod(0)
+    if os.access(parts, os.R_OK):
+        pytest.skip("this user may read everything")
+    for fresh in (False, True):
+        with pytest.raises(MpflowError, match=r"out\.mkv\.parts") as caught:
+            planned(source, tmp_path / "out.mkv", passthrough(), fresh=fresh)
+        assert caught.value.cure
+    parts.chmod(0o700)
 
 
 def test_parts_that_cannot_be_cleared_are_an_error_with_a_cure(
