@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpflow.desk import Desk
-from mpflow.errors import InternalError, MpflowError, StageDied, describe
+from mpflow.errors import LONGEST_TRACEBACK, InternalError, MpflowError, StageDied, describe
 from mpflow.frame import Frame
 from mpflow.policies.failure import Fail, Give, Retry, decide, give_up
 from mpflow.shm import Lease
@@ -111,5 +111,6 @@ def _named(error: Exception, frame: int) -> Exception:
         cure="--on-failure mask, pass or skip goes on without such a frame",
         facts={"frame": frame},
     )
-    named.__cause__ = error
+    # as the stage's own: what comes behind it in a chain would push it out of sight
+    named.remote_traceback = "".join(traceback.format_exception(error))[-LONGEST_TRACEBACK:]
     return named

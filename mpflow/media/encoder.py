@@ -70,7 +70,7 @@ def find_encoder(name: str) -> Codec:
         codec = Codec(name, "w")
     except (UnknownCodecError, RuntimeError) as error:
         names = sorted(n for n in av.codecs_available if _is_video_encoder(n))
-        close = difflib.get_close_matches(name, names, n=3) or ["libx264"]
+        close = difflib.get_close_matches(name, names, n=3, cutoff=0.75) or ["libx264", "libx265"]
         raise ConfigError(
             f"there is no video encoder {name!r}", cure=f"did you mean {', '.join(close)}?"
         ) from error

@@ -142,6 +142,9 @@ def output_error(path: Path, error: OSError) -> MpflowError:
         return OutputError(f"the name {name!r} is too long", cure="give a shorter one")
     if number == errno.EINVAL:
         return ConfigError(f"{name!r} could not be written: {error}", cure="try .mkv")
+    if number == errno.ENOENT and path.parent.is_dir():
+        folder = str(path.parent)
+        return OutputError(f"the folder {folder!r} takes no files", cure="choose one on a disk")
     return OutputError(
         f"{name!r} could not be written: {error.strerror or error}", cure="write elsewhere"
     )

@@ -84,9 +84,9 @@ class Parts:
 
         The logs of a run that is resumed stay: what it does again takes its faces from there.
         """
+        if going_on or not overwrite:
+            self._refuse_others()
         if not going_on:
-            if not overwrite:
-                self._refuse_others()
             with self._explained():
                 (clear if resume else remove_parts)(self.folder)
         checkpoint.claim(self.folder, key)
@@ -98,7 +98,8 @@ class Parts:
         if is_shared(self.folder):
             raise Refused(
                 f"{str(self.folder)!r} is planned for a farm",
-                cure="join its chunks with `mpflow concat`; -y removes them and starts anew",
+                cure="make its chunks with `mpflow render` and join them with `mpflow concat`;"
+                " -y without --resume removes them and starts anew",
             )
 
     def know(self, key: checkpoint.Key) -> None:

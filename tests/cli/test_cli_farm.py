@@ -234,11 +234,11 @@ def test_a_run_does_not_take_a_farms_parts_unasked(
     invoke: Invoke, mpflow: Command, short_clip: Path, words: list[str]
 ) -> None:
     make_plan(invoke, short_clip, "--chunk-frames", "10")
-    assert mpflow("render", PLAN, "--chunk", "1").code == 0
+    assert mpflow("render", PLAN, "--chunks", "0-1").code == 0
     ran = mpflow("run", short_clip, "-o", "out.mkv", *PASS, *words)
     assert ran.code == 4, ran.err
     assert "is planned for a farm" in ran.err
-    assert "-y removes them" in ran.err
+    assert "-y without --resume removes them" in ran.err
     assert "000000010-000000020.nut" in chunk_files()
 
 
