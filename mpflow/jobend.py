@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from mpflow.errors import InternalError, MpflowError
+from mpflow.launch import CallerHandle
 from mpflow.lifecycle import JobState
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class JobEnd:
         closing = run.sink.alive and run.sink.begun and not run.sink.idle and not run.wrote
         if closing:
             run.sink.tell("close-now")
-        else:
+        if not closing or isinstance(run.sink, CallerHandle):  # a caller has no file to close
             self.finish()
 
     def too_late(self) -> None:

@@ -184,7 +184,7 @@ class JobRun:
             self.note_idle(handle)
         elif handle is self.source and handle.reported is not None and self.read is not None:
             self.broken = True  # it has failed, and said so: what it gave is still written
-            handle.idle = True
+            self.note_idle(handle)
         elif self.rescue.can_help(handle):
             self.rescue.lost(handle, error, time.monotonic())
         else:
