@@ -133,12 +133,14 @@ class JobEnd:
         self.finish()
 
     def finish_when_idle(self) -> None:
+        """Finish, if the job is ending and everybody who lives has left it."""
         run = self._run
         leaving = run.machine.is_in(JobState.CONCLUDING, JobState.ABORTING)
         if leaving and all(w.idle or not w.alive for w in run.workers):
             self.finish()
 
     def finish(self) -> None:
+        """The outcome is known."""
         run = self._run
         if not run.machine.is_in(JobState.DONE):
             run.ended = run.ended or time.monotonic()

@@ -126,7 +126,8 @@ def _note_building(handles: Sequence[WorkerHandle], rows: Sequence[WorkerStats])
 
 def _is_closing(run: JobRun, progress: Progress, now: float) -> bool:
     """Whether the sink has every frame and may still be closing its file."""
-    has_all = run.read is not None and progress.frames_at(-1) >= run.read.frames
+    done = progress.frames_at(-1) + run.ahead  # an earlier run's are not counted, some twice
+    has_all = run.read is not None and done >= run.read.frames
     concluding = run.machine.is_in(JobState.CONCLUDING)
     return concluding and has_all and not run.clock.silent("closing", CLOSING_S, now=now)
 

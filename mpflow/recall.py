@@ -88,21 +88,34 @@ def begin_log(job: JobSpec, demands: Sequence[Demand]) -> int:
     """A descriptor of the run's analysis log; a run that goes on finds what was kept of it.
 
     It lives in memory: only what belongs to durable frames is needed after a crash. Raises
-    OutputError for a copy that cannot be read.
+    OutputError for a copy that cannot be read, Refused for one that is no log.
     """
+    kept = _kept_of(job) if any(demand.remembers for demand in demands) else b""
     log = AnalysisLog.create()
-    kept = Path(job.parts) / name_in_parts(job, ANALYSIS)
-    if job.resume and job.parts and any(demand.remembers for demand in demands):
-        try:
-            data = kept.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return log.fd
-        except OSError as error:
-            raise OutputError(
-                f"{str(kept)!r} cannot be read: {error.strerror}",
-                cure="-y without --resume starts anew",
-            ) from error
+    if not kept:
+        return log.fd
+    try:
         os.ftruncate(log.fd, 0)
-        os.write(log.fd, data)
+        with os.fdopen(log.fd, "ab", closefd=False) as memory:
+            memory.write(kept)
         AnalysisLog(log.fd).repair()
+    except BaseException:
+        log.close()
+        raise
     return log.fd
+
+
+def _kept_of(job: JobSpec) -> bytes:
+    """What an earlier run left of the log; nothing for a run that begins."""
+    if not (job.resume and job.parts):
+        return b""
+    path = Path(job.parts) / name_in_parts(job, ANALYSIS)
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        raise OutputError(
+            f"{str(path)!r} cannot be read: {error.strerror}",
+            cure="-y without --resume starts anew",
+        ) from error

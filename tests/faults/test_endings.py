@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 from runs import job_in, lines_of, marks_in, nothing_left, pipeline_of, run_once, trap
@@ -101,3 +102,18 @@ def test_deaths_far_apart_are_no_storm_for_a_caller_who_takes_the_frames(tmp_pat
     with mpflow.Pipeline(mpflow.RunSpec("numbers", preset=str(preset))) as pipeline:
         assert [token.seq for token, _ in pipeline] == list(range(2200))
     assert pipeline.report is not None and pipeline.report.restarts == len(at)
+
+
+@pytest.mark.parametrize("deaths", [0, 1])
+def test_a_file_that_takes_long_to_close_is_no_stall_for_a_run_that_went_on(
+    tmp_path: Path, deaths: int
+) -> None:
+    """The sink has counted fewer frames than there are, or more, after it was replaced."""
+    job = job_in(tmp_path)
+    cut = [trap("Read", frames=FRAMES), trap("Rows", habit="raise", at=[15])]
+    assert run_once(pipeline_of(tmp_path, *cut), job).error is not None
+    sink = trap("SlowClose", habit="kill", at=[25] * deaths, once=marks_in(tmp_path))
+    spec = pipeline_of(tmp_path, trap("Read", frames=FRAMES), sink, stall=0.5)
+    result = run_once(spec, msgspec.structs.replace(job, resume=True))
+    assert result.error is None and result.report.restarts == deaths
+    assert whole(lines_of(job))

@@ -375,3 +375,12 @@ class SlowRecall(Follow):
             # nothing to wait for: it is the time that counts, and it has to be longer than a limit
             time.sleep(1.5)
         super().recall(known)
+
+
+class SlowClose(Rows):
+    """Takes longer to close its file than no frame may move, as a large file does."""
+
+    def finish(self, *, complete: bool) -> SinkSummary:
+        # nothing to wait for: it is the time that counts, and it has to be longer than a limit
+        time.sleep(1.5)
+        return super().finish(complete=complete)
