@@ -27,6 +27,7 @@ class LedgerSummary(_Account, frozen=True):
 
     ``masked`` frames are covered whole, ``passed`` ones left as they were, ``dropped`` ones not in
     the output. ``rows`` are the first that were not delivered as asked; ``more`` counts the rest.
+    ``degraded`` ones are among the delivered, made with less than was asked (see the ladder).
     """
 
     frames: int = 0
@@ -34,6 +35,7 @@ class LedgerSummary(_Account, frozen=True):
     masked: int = 0
     passed: int = 0
     dropped: int = 0
+    degraded: int = 0
     faces: int = 0
     frames_with_faces: int = 0
     rows: tuple[LostFrame, ...] = ()
@@ -56,12 +58,13 @@ class LedgerSummary(_Account, frozen=True):
 
 
 class Spread(_Account, frozen=True):
-    """How a time is spread over frames: its mean, three quantiles and the largest."""
+    """How a time is spread over frames: its mean, four quantiles and the largest."""
 
     count: int = 0
     mean: float = 0.0
     p50: float = 0.0
     p90: float = 0.0
+    p95: float = 0.0
     p99: float = 0.0
     max: float = 0.0
 

@@ -29,6 +29,7 @@ from mpflow.layers import (
     privacy_values,
     yaml_value,
 )
+from mpflow.machine import core_budget
 from mpflow.presets import TOP_LEVEL, General, StageEntry, load_preset, preset_names
 from mpflow.spec import PipelineSpec, StageSpec
 from mpflow.stage import ANYTHING, Sink, Source, Stage
@@ -96,7 +97,11 @@ def resolve(
     _check_shape(preset, stages)
     general = _general({key: values[key] for key in TOP_LEVEL if key in values})
     spec = PipelineSpec(
-        preset, stages, is_private(base), **{key: getattr(general, key) for key in TOP_LEVEL}
+        preset,
+        stages,
+        is_private(base),
+        live=base.live,
+        **{key: getattr(general, key) for key in TOP_LEVEL},
     )
     _fill_defaults(spec, values, origins)
     return Resolved(spec, base.description, values, origins)
@@ -127,17 +132,25 @@ def _stage_spec(name: str, entry: StageEntry, values: Mapping[str, Any]) -> Stag
     target = target_of(entry.stage)
     prefix = f"{name}."
     options = {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-    workers = options.pop("workers", entry.workers)
-    if isinstance(workers, str) and workers.isdigit():
-        workers = int(workers)
-    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
-        raise ConfigError(
-            f"{name}.workers: {workers!r} is not a number from 1 to {MOST_WORKERS}",
-            cure="write for example detect.workers=2",
-        )
+    given = options.pop("workers", entry.workers)
+    workers = _workers(name, given)
     limit = _limit(name, options.pop("limit", entry.limit))
     checked = read_options(name, stage_class(target), options)
-    return StageSpec(name, target, msgspec.to_builtins(checked), workers, limit)
+    auto = given == "auto"
+    return StageSpec(name, target, msgspec.to_builtins(checked), workers, limit, auto)
+
+
+def _workers(name: str, given: Any) -> int:
+    """How many workers a stage has, or may have at most with ``auto``."""
+    if given == "auto":
+        return min(MOST_WORKERS, max(2, core_budget()))
+    workers = int(given) if isinstance(given, str) and given.isdigit() else given
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise ConfigError(
+            f"{name}.workers: {given!r} is neither auto nor a number from 1 to {MOST_WORKERS}",
+            cure="write for example detect.workers=2",
+        )
+    return workers
 
 
 def _limit(name: str, given: Any) -> float:
@@ -201,7 +214,7 @@ def _fill_defaults(spec: PipelineSpec, values: dict[str, Any], origins: dict[str
     """Complete ``values`` by the defaults that nothing overrode."""
     for stage in spec.stages:
         for key, value in {
-            "workers": stage.workers,
+            "workers": "auto" if stage.auto else stage.workers,
             "limit": stage.limit,
             **stage.options,
         }.items():

@@ -62,6 +62,7 @@ class Histogram:
             mean=_seconds(self.total / count) if count else 0.0,
             p50=_seconds(self.quantile(0.5)),
             p90=_seconds(self.quantile(0.9)),
+            p95=_seconds(self.quantile(0.95)),
             p99=_seconds(self.quantile(0.99)),
             max=_seconds(self.largest),
         )

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from mpflow.accounts import LedgerSummary
 from mpflow.channel import Channel
-from mpflow.spec import JobSpec, MediaInfo, Place, Rules, Value
+from mpflow.spec import Helm, JobSpec, MediaInfo, Place, Rules, Value
 
 
 class Task(Value, frozen=True):
@@ -15,7 +16,9 @@ class Task(Value, frozen=True):
 
     ``ops`` are the stages each frame goes through. With ``wait`` nothing is taken from the ring
     before ``go``. ``started`` is when the job began, in nanoseconds of the monotonic clock;
-    ``remembers`` says whether any stage keeps an analysis log.
+    ``remembers`` says whether any stage keeps an analysis log. ``helm`` is how the run is steered
+    at the moment; news of it come as orders. ``books`` is what a sink that cannot be replaced from
+    the disk takes over of the ledger.
     """
 
     job: JobSpec
@@ -25,6 +28,8 @@ class Task(Value, frozen=True):
     wait: bool = False
     started: int = 0
     remembers: bool = False
+    helm: Helm = Helm()
+    books: LedgerSummary | None = None
 
 
 class Orders:
@@ -33,11 +38,14 @@ class Orders:
     ``go``: begin to take frames, from that place on.
     ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
     closes when it has them, whole or not. ``close_now``: the sink closes with what it has.
-    ``over``: leave the job.
+    ``over``: leave the job. ``helm``: how the run is steered from now on. ``preview``: the sink
+    writes its next frame as a picture to that path.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, helm: Helm = Helm()) -> None:  # noqa: B008 - frozen
         self._channel = channel
+        self.helm = helm
+        self.preview = ""
         self.stop = False
         self.close_now = False
         self.over = False
@@ -90,3 +98,7 @@ class Orders:
                 self.close_now = True
             case "end":
                 self.over = True
+            case "helm":
+                self.helm = msgspec.convert(message["helm"], Helm)
+            case "preview":
+                self.preview = message["path"]

@@ -12,7 +12,7 @@ import yaml
 
 from mpflow.errors import ConfigError
 from mpflow.importer import did_you_mean
-from mpflow.spec import OnFailure
+from mpflow.spec import Degrade, OnFailure
 
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -23,7 +23,7 @@ class StageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     stage: str
     name: str = ""
-    workers: int = 1
+    workers: int | Literal["auto"] = 1
     limit: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     options: dict[str, Any] = {}
 
@@ -44,7 +44,14 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pass gives it on as it is, skip leaves it out, fail ends the run; ``core_dumps``: let a crashed
     worker leave one, with pictures in it; ``on_alert``: a command that gets alerts as JSON on its
     standard input; ``no_face_for``: seconds without a face that raise an alert, 0 for never;
-    ``low_disk``: MiB of free disk below which there is one.
+    ``low_disk``: MiB of free disk below which there is one; ``max_latency``: seconds from a frame's
+    arrival to its output, in live runs: what comes later is dropped; ``ttl``: seconds after which
+    a live frame is given up, or a worker that keeps one so long in a file run is replaced, 0 for
+    300 in live runs and never in others; ``ladder``: what is given up under load, in order:
+    STAGE.OPTION=VALUE or skip STAGE; ``degrade``: in which runs: live, always or never;
+    ``alert_p99``: milliseconds of age that raise an alert when one frame in a hundred is older, 0
+    for max_latency; ``metrics``: HOST:PORT where Prometheus may read them; ``name``: what top and
+    ctl may call the run.
     """
 
     slots: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 0
@@ -59,6 +66,13 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on_alert: str = ""
     no_face_for: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     low_disk: NotNegative = 512
+    max_latency: Positive = 2.0
+    ttl: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    ladder: tuple[str, ...] = ()
+    degrade: Degrade = "live"
+    alert_p99: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    metrics: str = ""
+    name: str = ""
 
 
 class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -66,11 +80,13 @@ class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     ``privacy`` keeps what was not redacted out of the output. Unset, it is on when a stage
     protects people (``Stage.protects``), so a preset of one's own is safe without knowing it.
+    ``live`` presets are for streams: frames that come too late are dropped.
     """
 
     stages: tuple[StageEntry, ...]
     description: str = ""
     privacy: bool | None = None
+    live: bool = False
 
 
 TOP_LEVEL = General.__struct_fields__

@@ -12,12 +12,18 @@ from typing import Any, Literal
 import msgspec
 
 from mpflow.accounts import Latency, LedgerSummary
+from mpflow.tokens import Mode
 
 Overwrite = Literal["ask", "yes", "no"]
 OnFailure = Literal["mask", "pass", "skip", "fail"]
 """What becomes of a frame that a stage cannot work on: covered whole, given on as it is, left out
 of the output, or the run ends."""
+Degrade = Literal["live", "always", "never"]
+"""In which runs quality may be given up under load."""
 Ratio = tuple[int, int]
+
+LIVE_TTL_S = 300.0
+"""How long a frame of a live run lives at most, wherever it is."""
 
 STDOUT = "-"
 """As an output: the caller's standard output."""
@@ -27,13 +33,33 @@ class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all specs: frozen and strict."""
 
 
+class Helm(Value, frozen=True):
+    """How a running pipeline is steered: the same for all workers, replaced as a whole.
+
+    ``mode`` and ``level`` (how many rungs of the ladder are in force) say how the run bears its
+    load. ``skip`` names stages that are left out, ``options`` holds what differs from a stage's
+    own options, ``notes`` is both as tokens name it (``detect.every=2``, ``-enhance``), and
+    ``reason`` says why it was changed last. ``shed_after`` is, by stage, the age in seconds from
+    which a frame comes too late for it: in live runs it is dropped instead of worked on.
+    """
+
+    mode: Mode = Mode.THROUGHPUT
+    level: int = 0
+    skip: tuple[str, ...] = ()
+    options: dict[str, dict[str, Any]] = {}
+    notes: tuple[str, ...] = ()
+    shed_after: dict[str, float] = {}
+    reason: str = ""
+
+
 class StageSpec(Value, frozen=True):
     """One stage of a pipeline: its name in tokens, the class behind it, options and workers.
 
     ``target`` is ``package.module:Class``; ``options`` is checked against the class's own
     ``Options`` when the configuration is resolved. A worker that shows no sign of life for
     ``limit`` seconds while there is work for it is killed and replaced; 0 derives the limit from
-    measured service times.
+    measured service times. With ``auto``, ``workers`` are the most there may be: one works at
+    first, and the supervisor adds and takes away as the load asks.
     """
 
     name: str
@@ -41,6 +67,7 @@ class StageSpec(Value, frozen=True):
     options: dict[str, Any] = {}
     workers: int = 1
     limit: float = 0.0
+    auto: bool = False
 
 
 class PipelineSpec(Value, frozen=True):
@@ -51,6 +78,14 @@ class PipelineSpec(Value, frozen=True):
     fails on is tried ``retries`` times more; then ``on_failure`` decides. ``core_dumps`` lets a
     crashed worker leave one. ``on_alert`` is a command that gets alerts as JSON; ``no_face_for``
     seconds without a face raise one (0: never), and so does less than ``low_disk`` MiB of disk.
+
+    ``live`` runs bound the age of a frame to ``max_latency`` seconds and drop what comes later; no
+    other run drops anything. A frame that is ``ttl`` seconds old is given up in a live run, and
+    taken from a worker that keeps it so long in a file run (0: 300 in live runs, never in others).
+    Under load ``ladder`` is climbed rung by rung (``detect.every=2``, ``skip enhance``): with
+    ``degrade`` live in live runs only, always or never. ``alert_p99`` is an age in milliseconds
+    that raises an alert, 0 for ``max_latency``'s. ``metrics`` is a HOST:PORT to serve them at,
+    ``name`` what other commands may call the run.
     """
 
     preset: str
@@ -68,9 +103,27 @@ class PipelineSpec(Value, frozen=True):
     on_alert: str = ""
     no_face_for: float = 0.0
     low_disk: int = 512
+    live: bool = False
+    max_latency: float = 2.0
+    ttl: float = 0.0
+    ladder: tuple[str, ...] = ()
+    degrade: Degrade = "live"
+    alert_p99: float = 0.0
+    metrics: str = ""
+    name: str = ""
+
+    @property
+    def lifetime(self) -> float:
+        """Seconds after which a frame has expired; 0 for never."""
+        return self.ttl or (LIVE_TTL_S if self.live else 0.0)
+
+    @property
+    def degrades(self) -> bool:
+        """Whether the ladder may be climbed."""
+        return self.degrade == "always" or (self.degrade == "live" and self.live)
 
 
-_ONLY_SPEED = frozenset({"batch", "max_wait_ms", "threads"})
+_ONLY_SPEED = frozenset({"max_batch", "max_wait_ms", "threads"})
 """Options that change how fast frames are made, not how they look. An encoder's threads do that."""
 
 
@@ -92,7 +145,7 @@ class JobSpec(Value, frozen=True):
     ``chunk`` makes nothing but that range as one chunk in ``parts``. ``tokens`` and ``trace`` are
     files that get each frame's final token, and a timeline of all workers. ``settings`` are the
     options of all stages by name, as far as they tell in the output: parts made with others are
-    refused.
+    refused. ``live`` inputs and outputs are streams: nothing of them can be asked for again.
     """
 
     id: str
@@ -108,6 +161,7 @@ class JobSpec(Value, frozen=True):
     tokens: str = ""
     trace: str = ""
     settings: dict[str, Any] = {}
+    live: bool = False
 
 
 class Place(Value, frozen=True):
@@ -206,13 +260,16 @@ class VideoInfo(Value, frozen=True):
 class Rules(Value, frozen=True):
     """What a worker is told of the run's rules; see PipelineSpec.
 
-    ``batch`` is the largest batch that the ring has room for; 0 for any.
+    ``batch`` is the largest batch that the ring and the device have room for; 0 for any.
     """
 
     retries: int = 0
     on_failure: OnFailure = "fail"
     no_face_for: float = 0.0
     batch: int = 0
+    live: bool = False
+    max_latency: float = 0.0
+    ttl: float = 0.0
 
 
 class MediaInfo(Value, frozen=True):
@@ -229,20 +286,29 @@ class MediaInfo(Value, frozen=True):
 
 
 class Job(Value, frozen=True):
-    """One run of the pipeline over one input."""
+    """One run of the pipeline over one input.
+
+    ``sound`` is a descriptor in live runs, else -1: the source sends packets of sound into it, and
+    the sink gets them out of it (mpflow.media.sound). Whoever is given it does not close it.
+    """
 
     spec: JobSpec
     media: MediaInfo
+    sound: int = -1
 
 
 class SourceSummary(Value, frozen=True):
-    """What the source read: frames given on, packets and frames it had to skip, frames expected."""
+    """What the source read: frames given on, packets and frames it had to skip, frames expected.
+
+    ``missed`` pictures of a live input came while there was no room for them.
+    """
 
     frames: int
     damaged: int = 0
     expected: int | None = None
     stopped: bool = False
     warnings: tuple[str, ...] = ()
+    missed: int = 0
 
 
 class SinkSummary(Value, frozen=True):

@@ -55,6 +55,9 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 O_co = TypeVar("O_co", bound=Options, covariant=True)
 
+MAX_WAIT_MS = 15.0
+"""How long a batch waits for more frames unless its stage says otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
@@ -62,7 +65,12 @@ class StageContext:
 
     ``report`` keeps a fact for the run's report (the provider that ran, say); ``warn`` shows a
     sentence to the user, once for each text; ``offline`` forbids the network. Work inside
-    ``building()`` (an engine that is built, a model that is fetched) is never taken for a hang.
+    ``building()`` (an engine that is built, a model that is fetched) is never taken for a hang,
+    and neither is a wait for the world outside inside ``waiting()`` (a network input that is
+    silent, an output that does not take more), which counts as time waited. ``count`` adds to a
+    counter of the worker's (one of mpflow.metrics.COUNTERS, ``reconnects`` say). ``alert`` tells
+    of something that a person should know: its kind, and a sentence. ``leaving`` says that the
+    job is to end: a stage that waits for the world outside asks it between short waits.
     """
 
     name: str
@@ -74,6 +82,10 @@ class StageContext:
     report: Callable[[str, Any], None] = lambda key, value: None
     warn: Callable[[str], None] = lambda text: None
     building: Callable[[], AbstractContextManager[None]] = nullcontext
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    count: Callable[[str, int], None] = lambda counter, more: None
+    alert: Callable[[str, str], None] = lambda kind, text: None
+    leaving: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +99,18 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A decoded picture the source still holds privately; ``fill`` copies it into a slot."""
+    """A decoded picture the source still holds privately; ``fill`` copies it into a slot.
+
+    ``arrived`` is when a live input had it, in nanoseconds of the monotonic clock: its age counts
+    from there. None is the moment the source began to look for it.
+    """
 
     pts: int | None
     time_base: tuple[int, int]
     duration: int
     key: bool
     fill: Callable[[Frame], None]
+    arrived: int | None = None
 
 
 class _Base(ABC, Generic[O_co]):
@@ -107,6 +124,12 @@ class _Base(ABC, Generic[O_co]):
     gives: ClassVar[tuple[str, ...]] = ()
     """What this stage puts on the token; ``ANYTHING`` stands for all there is."""
 
+    advice: ClassVar[str] = "more workers, or a faster machine, would help"
+    """What a user can do when this stage is the limit, as the end of a sentence."""
+
+    live: ClassVar[bool] = False
+    """Whether it is an end of a live run: a stream that cannot be asked for again."""
+
     def __init__(self, options: O_co, context: StageContext) -> None:
         self.options = options
         self.context = context
@@ -119,7 +142,12 @@ class _Base(ABC, Generic[O_co]):
 
 
 class Source(_Base[O_co]):
-    """The first stage: reads an input and gives pictures."""
+    """The first stage: reads an input and gives pictures.
+
+    A ``live`` one may keep its connection open from ``probe`` to ``begin``. It leaves the iterator
+    of ``pictures`` at once when ``Job``'s end is ordered: whatever it waits for, it waits in short
+    steps, inside ``context.waiting()``, and asks ``context.leaving`` between them.
+    """
 
     @abstractmethod
     def probe(self, job: JobSpec) -> MediaInfo:
@@ -156,7 +184,7 @@ class Stage(_Base[O_co]):
     ``ordered`` asks for frames in their order (for stages with memory). ``changes_pixels`` says
     that it edits frames, through ``Frame.edit``; such a stage gives each frame on before it edits
     the next one. ``max_batch`` frames at most come in one call of ``process``; a smaller batch
-    waits at most ``max_wait_ms`` for more.
+    waits at most ``max_wait_ms`` for more, and not at all when nothing is on its way.
     """
 
     protects: ClassVar[bool] = False
@@ -173,6 +201,9 @@ class Stage(_Base[O_co]):
     fresh worker.
     """
 
+    tunable: ClassVar[tuple[str, ...]] = ()
+    """Names of options that may be changed while a job runs; see ``tune``."""
+
     @property
     def max_batch(self) -> int:
         """The most frames in one call of ``process``."""
@@ -181,7 +212,11 @@ class Stage(_Base[O_co]):
     @property
     def max_wait_ms(self) -> float:
         """How long a batch that is not full may wait for more frames."""
-        return 0.0
+        return MAX_WAIT_MS
+
+    def tune(self, options: Any) -> None:
+        """Go on with other ``Options``, between two batches; only those in ``tunable`` differ."""
+        self.options = options
 
     @property
     def holds(self) -> int:
@@ -236,6 +271,9 @@ class Sink(_Base[O_co]):
     def holds(self) -> int:
         """The most slots whose pixels stay in use after ``write`` returns (encoder threads)."""
         return 0
+
+    def rest(self) -> None:
+        """No frame is there to be written just now. Called every quarter of a second at least."""
 
     @property
     def kept(self) -> Place:

@@ -126,7 +126,7 @@ class Worker:
         try:
             ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=_order_of(stage))
             self._meter = meter = Meter(segment, plan.id)
-            orders = Orders(self._channel)
+            orders = Orders(self._channel, task.helm)
             video = task.media.video
             desk = Desk.at(plan.spec.name, ring, meter, orders, video, number=plan.number)
             self._run(stage, task, desk, log_fd)

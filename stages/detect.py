@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from mpflow.errors import ConfigError
-from mpflow.stage import Job, Options, Stage, Work
+from mpflow.stage import MAX_WAIT_MS, Job, Options, Stage, Work
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
@@ -41,7 +41,7 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
 
     ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
     score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
-    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``batch`` and
+    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``max_batch`` and
     ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
     of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes
     what the worker may use.
@@ -50,8 +50,8 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     size: str = "auto"
     score: Share = 0.6
     iou: Share = 0.3
-    batch: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
-    max_wait_ms: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 5.0
+    max_batch: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
+    max_wait_ms: Annotated[float, msgspec.Meta(ge=0, le=1000)] = MAX_WAIT_MS
     model: str = "yunet"
     path: str = ""
     device: str = "auto"
@@ -72,12 +72,12 @@ class Detect(Stage[DetectOptions]):
     @property
     def max_batch(self) -> int:
         """The most frames in one call of the network."""
-        return self.options.batch
+        return self.options.max_batch
 
     @property
     def max_wait_ms(self) -> float:
         """How long a call waits for a full batch."""
-        return self.options.max_wait_ms if self.options.batch > 1 else 0.0
+        return self.options.max_wait_ms
 
     def open(self) -> None:
         """Load the network, and say in the report what runs it."""

@@ -63,7 +63,7 @@ def test_one_entry_of_a_mapping_can_be_set() -> None:
         ("detect.size=640", "WIDTHxHEIGHT"),
         ("method=mosaic", r"did you mean redact\.method"),
         ("redact.colour=red", r"redact\.colour takes text like"),
-        ("detect.workers=0", r"detect\.workers: 0 is not a number from 1 to 32"),
+        ("detect.workers=0", r"detect\.workers: 0 is neither auto nor a number from 1 to 32"),
         ("encode.workers=2", r"encode\.workers must be 1"),
         ("detect.size=641x384", r"detect.*641x384"),
     ],

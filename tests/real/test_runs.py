@@ -186,7 +186,14 @@ def test_several_detectors_keep_the_order(tmp_path: Path, model_store: ModelStor
     source = model_store.path("carphone")
     one, four = tmp_path / "one.mkv", tmp_path / "four.mkv"
     run(source, one, encode__codec="ffv1")
-    run(source, four, encode__codec="ffv1", detect__workers=4, detect__batch=2, redact__workers=2)
+    run(
+        source,
+        four,
+        encode__codec="ffv1",
+        detect__workers=4,
+        detect__max_batch=2,
+        redact__workers=2,
+    )
     same = [
         all(np.array_equal(a, b) for a, b in zip(old, new, strict=True))
         for old, new in zip(clips.planes(one), clips.planes(four), strict=True)

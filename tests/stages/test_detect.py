@@ -127,12 +127,12 @@ def test_a_batch_finds_what_single_frames_find(
     empty = np.full_like(group, 90)
     slots = [scenes.slot(picture) for picture in (group, empty, group[:, ::-1], group)]
     single = [faces_of(detect, slot)[0] for slot in slots]
-    batched = faces_of(stage(model_store, batch=4), *slots)
+    batched = faces_of(stage(model_store, max_batch=4), *slots)
     assert [len(faces) for faces in batched] == [FACES, 0, FACES, FACES]
     for one, other in zip(single, batched, strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_allclose(a.box, b.box, atol=0.05)
-    smaller = faces_of(stage(model_store, batch=4), *slots[:2])
+    smaller = faces_of(stage(model_store, max_batch=4), *slots[:2])
     assert [len(faces) for faces in smaller] == [FACES, 0]
 
 
@@ -173,8 +173,8 @@ def test_opencv_keeps_to_the_threads_it_was_given(model_store: ModelStore) -> No
 
 def test_batch_and_waiting_come_from_the_options() -> None:
     context = StageContext("detect")
-    assert Detect(DetectOptions(), context).max_wait_ms == 0
-    several = Detect(DetectOptions(batch=8, max_wait_ms=3), context)
+    assert Detect(DetectOptions(), context).max_wait_ms == 15
+    several = Detect(DetectOptions(max_batch=8, max_wait_ms=3), context)
     assert (several.max_batch, several.max_wait_ms) == (8, 3)
 
 
@@ -185,7 +185,7 @@ def test_a_size_that_does_not_fit_is_named(size: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"score": 0}, {"score": 1.5}, {"batch": 0}, {"every": 2}, {"threads": -1}]
+    "options", [{"score": 0}, {"score": 1.5}, {"max_batch": 0}, {"every": 2}, {"threads": -1}]
 )
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
