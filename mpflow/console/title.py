@@ -1,4 +1,4 @@
-"""The process title: a URL's user name and password are for nobody who can read /proc.
+"""The process title: what a URL has of passwords and keys is for nobody who can read /proc.
 
 The kernel shows the memory between arg_start and arg_end (proc(5), /proc/PID/stat, fields 48 and
 49) as the command line. It is this process's own and may be written.
@@ -7,16 +7,16 @@ The kernel shows the memory between arg_start and arg_end (proc(5), /proc/PID/st
 from __future__ import annotations
 
 import ctypes
-import re
 from contextlib import suppress
 from pathlib import Path
 
+from mpflow.urls import secret_spans
+
 _ARG_START = 48
-_CREDENTIALS = re.compile(rb"(?<=://)[^/\s\0]+(?=@)")
 
 
 def hide_credentials_in_title() -> None:
-    """Overwrite the credentials of URLs in this process's command line, each byte by a star.
+    """Overwrite the secrets of URLs in this process's command line, each byte by a star.
 
     Changes nothing where the kernel does not say where the arguments are.
     """
@@ -25,6 +25,6 @@ def hide_credentials_in_title() -> None:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         start, end = (int(fields[number - 3]) for number in (_ARG_START, _ARG_START + 1))
         if start < end:
-            shown = ctypes.string_at(start, end - start)
-            for found in _CREDENTIALS.finditer(shown):
-                ctypes.memset(start + found.start(), ord("*"), len(found.group()))
+            shown = ctypes.string_at(start, end - start).decode("latin-1")  # one byte, one place
+            for begin, stop in secret_spans(shown):
+                ctypes.memset(start + begin, ord("*"), stop - begin)
