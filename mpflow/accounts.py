@@ -43,12 +43,17 @@ class LedgerSummary(_Account, frozen=True):
 
     @property
     def not_as_asked(self) -> int:
-        """Frames that were masked, passed or dropped."""
-        return self.masked + self.passed + self.dropped
+        """Frames that were masked, passed or dropped, or delivered degraded."""
+        return self.masked + self.passed + self.dropped + self.degraded
 
     def words(self) -> str:
         """``2 frames masked, 1 dropped``; empty when every frame was delivered as asked."""
-        counts = {"masked": self.masked, "passed": self.passed, "dropped": self.dropped}
+        counts = {
+            "masked": self.masked,
+            "passed": self.passed,
+            "dropped": self.dropped,
+            "degraded": self.degraded,
+        }
         told = [(count, word) for word, count in counts.items() if count]
         if not told:
             return ""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from mpflow.accounts import LostFrame
+from mpflow.accounts import LedgerSummary, LostFrame
 from mpflow.errors import InternalError, Refused
 from mpflow.facewatch import FaceWatch
 from mpflow.latency import LatencyBook
@@ -57,16 +57,18 @@ class Book:
         start: Place = BEGINNING,
         begun: int | None = None,
         name: str = LEDGER,
+        past: LedgerSummary | None = None,
         no_face_for: float = 0.0,
         alert: Alert = lambda kind, text, frame: None,
     ) -> None:
         """Begin with frame ``start.frame``, on what was kept of the frames before it.
 
         ``folder`` is where the ledger lies (None: nowhere), ``tokens`` and ``trace`` are files
-        to write. ``begun`` is when the job began, in nanoseconds of the monotonic clock. Raises
+        to write. ``begun`` is when the job began, in nanoseconds of the monotonic clock; ``past``
+        what a last stage that died had counted, where no folder keeps it. Raises
         OutputError or ResourceError for a file, and Refused when frames are missing in the ledger.
         """
-        self._totals = Totals()
+        self._totals = Totals(past)
         self._pending: deque[_Entry] = deque()
         self._latency = LatencyBook()
         self._faces = FaceWatch(no_face_for)
@@ -75,7 +77,8 @@ class Book:
         self._trace_path = trace
         self._trace: Trace | None = None
         self._ledger = None if folder is None else self._open_ledger(folder / name, start.frame)
-        self._totals.stop = start.frame
+        if past is None:
+            self._totals.stop = start.frame
         self._tokens = None if tokens is None else _cut_tokens(tokens, start.frame)
 
     @property
@@ -99,16 +102,22 @@ class Book:
                 facts={"frame": token.seq, "expected": self.next},
             )
         stamps = token.stamps if stamp is None else (*token.stamps, stamp)
-        self._latency.note(token.born, stamps)
+        if stamps:
+            self._latency.note(token.born, stamps)
         line = b""
         if self._tokens is not None or self._trace_path is not None:
             line = self._write_down(token, stamp, stamps)
-        row = None if token.state is FrameState.LIVE else lost_frame(token)
+        row = None if _is_as_asked(token) else lost_frame(token)
         self._pending.append(_Entry(len(token.faces), row, line))
         if (alert := self._faces.look(token)) is not None:
             self._alert("no_face", alert, token.seq)
         if self._ledger is None and len(self._pending) >= _KEEP_EVERY:
             self.keep(self.next)  # nobody goes on from here, and memory stays flat
+
+    @property
+    def so_far(self) -> LedgerSummary:
+        """What is kept so far."""
+        return self._totals.summary()
 
     def keep(self, stop: int) -> None:
         """All frames below ``stop`` are about to become durable: what is known of them is first."""
@@ -186,10 +195,19 @@ class Book:
 
 
 def lost_frame(token: Token) -> LostFrame:
-    """The row of a frame that was not delivered as asked: who changed its state last, and why."""
+    """The row of a frame that was not delivered as asked: who changed its state last, and why.
+
+    One that was delivered with less than was asked is ``degraded``, by what its card says.
+    """
+    if token.state is FrameState.LIVE:
+        return LostFrame(token.seq, token.pts, "degraded", "", ", ".join(token.degradations))
     change = next((c for c in reversed(token.changes) if c.what.startswith("state:")), None)
     stage, reason = ("", "") if change is None else (change.stage, change.reason)
     return LostFrame(token.seq, token.pts, token.state.value, stage, reason)
+
+
+def _is_as_asked(token: Token) -> bool:
+    return token.state is FrameState.LIVE and not token.degradations
 
 
 def _cut_tokens(path: Path, frame: int) -> LineFile:

@@ -20,6 +20,7 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     masked: int = 0
     passed: int = 0
     dropped: int = 0
+    degraded: int = 0
     faces: int = 0
     frames_with_faces: int = 0
     rows: list[LostFrame] = []
@@ -37,24 +38,46 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
                 self.dropped += 1
             case _:
                 self.delivered += 1
+                self.degraded += row is not None
         if row is not None:
             self.rows.append(row)
 
 
-class Totals:
-    """All stretches so far, one after the other from frame 0 to ``stop``."""
+COUNTED = (
+    "delivered",
+    "masked",
+    "passed",
+    "dropped",
+    "degraded",
+    "faces",
+    "frames_with_faces",
+)
+"""What is counted of a stretch, under the same names in every account."""
 
-    def __init__(self) -> None:
+
+class Totals:
+    """All stretches so far, one after the other from frame 0 to ``stop``.
+
+    ``past`` is what a last stage that died had counted of the frames before.
+    """
+
+    def __init__(self, past: LedgerSummary | None = None) -> None:
         self.stop = 0
         self._sums = Stretch(0, 0)
         self._bytes = 0
         self._more = 0
+        if past is not None:
+            self.stop, self._more = past.frames, past.more
+            for name in COUNTED:
+                setattr(self._sums, name, getattr(past, name))
+            for row in past.rows:
+                self._show(row)
 
     def add(self, stretch: Stretch) -> None:
         """Add the next stretch."""
         self.stop = stretch.stop
         sums = self._sums
-        for name in ("delivered", "masked", "passed", "dropped", "faces", "frames_with_faces"):
+        for name in COUNTED:
             setattr(sums, name, getattr(sums, name) + getattr(stretch, name))
         for row in stretch.rows:
             self._show(row)
@@ -64,14 +87,9 @@ class Totals:
         sums = self._sums
         return LedgerSummary(
             frames=sums.delivered + sums.masked + sums.passed + sums.dropped,
-            delivered=sums.delivered,
-            masked=sums.masked,
-            passed=sums.passed,
-            dropped=sums.dropped,
-            faces=sums.faces,
-            frames_with_faces=sums.frames_with_faces,
             rows=tuple(sums.rows),
             more=self._more,
+            **{name: getattr(sums, name) for name in COUNTED},
         )
 
     def _show(self, row: LostFrame) -> None:

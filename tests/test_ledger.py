@@ -256,3 +256,36 @@ def test_an_hour_without_a_face_is_told_once_for_each_such_hour() -> None:
         note(book, token(seq).with_faces([FACE] if seq in with_face else []))
     assert [(kind, frame) for kind, _, frame in told] == [("no_face", 50), ("no_face", 170)]
     assert "no face for 2.0 s" in told[0][1]
+
+
+def test_a_degraded_frame_is_delivered_and_named() -> None:
+    book = Book()
+    note(book, token(0), replace(token(1), degradations=("detect.every=2",)), token(2))
+    ledger = ledger_of(closed(book))
+    assert (ledger.frames, ledger.delivered, ledger.degraded) == (3, 3, 1)
+    assert [(row.frame, row.state, row.reason) for row in ledger.rows] == [
+        (1, "degraded", "detect.every=2")
+    ]
+    assert ledger.not_as_asked == 1
+    assert ledger.words() == "1 frame degraded"
+
+
+def test_a_successor_takes_over_what_was_counted_where_nothing_is_on_the_disk() -> None:
+    first = Book()
+    note(first, token(0), token(1, FrameState.DROPPED), token(2))
+    first.keep(3)
+    second = Book(past=first.so_far, start=Place(3))
+    note(second, token(3), token(4, FrameState.MASKED))
+    ledger = ledger_of(closed(second))
+    assert (ledger.frames, ledger.delivered, ledger.dropped, ledger.masked) == (5, 3, 1, 1)
+    assert [row.frame for row in ledger.rows] == [1, 4]
+
+
+def test_a_frame_that_never_came_adds_nothing_to_the_times() -> None:
+    book = Book()
+    note(book, token(0))
+    lost = Token("1", 1).with_state(FrameState.DROPPED, stage="detect", reason="too old: 900 ms")
+    book.note(lost, None)
+    summary = closed(book)
+    assert summary.latency is not None and summary.latency.whole.count == 1
+    assert ledger_of(summary).rows[-1].reason == "too old: 900 ms"
