@@ -6,8 +6,8 @@ A restartable sink calls ``keep`` right before its own frames become durable, so
 lacks one that the output has. Whoever goes on from a durable place cuts the files back to it and
 takes up the totals. On disk, in the job's folder of parts, it is a line for each stretch:
 
-    {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "faces": 70,
-     "frames_with_faces": 58, "rows": [{"frame": 12, "pts": 12, "state": "masked", ...}]}
+    {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
+     "faces": 70, "frames_with_faces": 58, "rows": [{"frame": 12, "state": "masked", ...}]}
 """
 
 from __future__ import annotations
