@@ -15,8 +15,8 @@ class Task(Value, frozen=True):
     """What a worker is told with ``begin``: its part of one job.
 
     ``ops`` are the stages each frame goes through, after ``source``. With ``wait`` nothing is taken
-    from the ring before ``go``. ``started`` is when the job began, in nanoseconds of the monotonic clock;
-    ``remembers`` says whether any stage keeps an analysis log. ``helm`` is how the run is steered
+    from the ring before ``go``. ``started`` is when the job began, in nanoseconds of the monotonic
+    clock; ``remembers`` says whether any stage keeps an analysis log. ``helm`` is how the run is steered
     at the moment; news of it come as orders. ``books`` is what a sink that cannot be replaced from
     the disk takes over of the ledger.
     """
