@@ -146,6 +146,7 @@ class JobSpec(Value, frozen=True):
     files that get each frame's final token, and a timeline of all workers. ``settings`` are the
     options of all stages by name, as far as they tell in the output: parts made with others are
     refused. ``live`` inputs and outputs are streams: nothing of them can be asked for again.
+    ``preview`` is where a picture of the output goes when one is asked for without a place.
     """
 
     id: str
@@ -162,6 +163,7 @@ class JobSpec(Value, frozen=True):
     trace: str = ""
     settings: dict[str, Any] = {}
     live: bool = False
+    preview: str = ""
 
 
 class Place(Value, frozen=True):
