@@ -62,7 +62,9 @@ class Report(Value, frozen=True):
     one. ``slots`` is the size of the ring, ``leases_left`` how many of
     them were not free at the end: 0 after every complete job. ``ledger`` says what became of every
     frame, ``latency`` where their time went; ``workers`` is the history of each, ``restarts`` how
-    many had to be replaced, ``alerts`` how often each kind was raised.
+    many had to be replaced, ``alerts`` how often each kind was raised. In a ``live`` run ``missed``
+    pictures came while there was no room for them, and input or output were connected anew
+    ``reconnects`` times.
     """
 
     job: str
@@ -90,6 +92,9 @@ class Report(Value, frozen=True):
     workers: tuple[WorkerHistory, ...] = ()
     restarts: int = 0
     alerts: dict[str, int] = msgspec.field(default_factory=dict)
+    live: bool = False
+    missed: int = 0
+    reconnects: int = 0
 
     @property
     def frames_per_second(self) -> float:
