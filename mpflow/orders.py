@@ -16,9 +16,9 @@ class Task(Value, frozen=True):
 
     ``ops`` are the stages each frame goes through, after ``source``. With ``wait`` nothing is taken
     from the ring before ``go``. ``started`` is when the job began, in nanoseconds of the monotonic
-    clock; ``remembers`` says whether any stage keeps an analysis log. ``helm`` is how the run is steered
-    at the moment; news of it come as orders. ``books`` is what a sink that cannot be replaced from
-    the disk takes over of the ledger.
+    clock; ``remembers`` says whether any stage keeps an analysis log. ``helm`` is how the run is
+    steered at the moment; news of it come as orders. ``books`` is what a sink that cannot be
+    replaced from the disk takes over of the ledger.
     """
 
     job: JobSpec
