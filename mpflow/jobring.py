@@ -54,9 +54,17 @@ class JobRing:
 
     def task(self, spec: PipelineSpec, job: JobSpec, media: MediaInfo, worker: int) -> Task:
         """One worker's part of the job, without what differs from time to time."""
-        rules = Rules(spec.retries, spec.on_failure, spec.no_face_for, self.batches[worker])
-        ops = tuple(stage.name for stage in spec.stages[1:])
-        return Task(job, media, ops, rules, remembers=self.remembers)
+        rules = Rules(
+            spec.retries,
+            spec.on_failure,
+            spec.no_face_for,
+            self.batches[worker],
+            live=spec.live,
+            max_latency=spec.max_latency,
+            ttl=spec.lifetime,
+        )
+        source, *ops = [stage.name for stage in spec.stages]
+        return Task(job, media, source, tuple(ops), rules, remembers=self.remembers)
 
     def source_place(self, source: int) -> Place:
         """Where a fresh source goes on: at the next frame to publish."""
