@@ -1,0 +1,235 @@
+"""Sound on its way from a live input to a live output, past the ring: packets as they came.
+
+    source: SoundSender -> SEQPACKET socket (never waits) -> SoundReceiver: sink
+
+The first message describes the stream: a NUT file in memory of one packet, which FFmpeg reads back
+as a stream to copy from. It is sent again about once a second, so that a fresh receiver learns it
+too. When the receiver is slow, the oldest packets that are not on their way yet are dropped and
+counted. AAC that came framed (ADTS, as in transport streams) is sent bare, with its configuration
+in the description, which is how every container but those streams holds it.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import time
+from collections import deque
+from errno import EMSGSIZE
+from fractions import Fraction
+from typing import Any, cast
+
+import av
+import msgspec
+from av import AudioStream, Packet
+from av.container import InputContainer
+
+from mpflow.media.adts import AdtsFrame
+from mpflow.spec import Ratio, Value
+
+# Messages that wait for room in the socket: some seconds of sound.
+_MOST_WAITING = 256
+# The largest message: more than Linux's default socket buffer has room for.
+_LARGEST = 256 * 1024
+_DESCRIBE_EVERY_NS = 1_000_000_000
+
+
+class SoundPacket(Value, frozen=True, tag="packet"):
+    """One packet of sound; ``pts`` and ``dts`` are on the time line of the job's pictures."""
+
+    data: bytes
+    pts: int
+    dts: int
+    duration: int
+    time_base: Ratio
+    key: bool = True
+
+    @property
+    def time(self) -> Fraction:
+        """When it is to be heard, in seconds."""
+        return self.pts * Fraction(*self.time_base)
+
+    def to_packet(self) -> Packet[AudioStream]:
+        """A packet for a muxer or a decoder, without a stream."""
+        packet = cast("Packet[AudioStream]", Packet(self.data))
+        packet.time_base = Fraction(*self.time_base)
+        packet.pts, packet.dts, packet.duration = self.pts, self.dts, self.duration
+        packet.is_keyframe = self.key
+        return packet
+
+
+class _Description(Value, frozen=True, tag="stream"):
+    """A stream as a NUT file of one packet."""
+
+    nut: bytes
+
+
+_decoder = msgspec.msgpack.Decoder(SoundPacket | _Description)
+
+
+class SoundSender:
+    """The source's end. ``descriptor`` stays the caller's; -1 sends nothing."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = _adopt(descriptor)
+        self._waiting: deque[bytes] = deque()
+        self._stream: AudioStream | None = None
+        self._description = b""
+        self._described_ns = 0
+        self._adts = False
+        self.dropped = 0
+
+    def describe(self, stream: AudioStream) -> None:
+        """Packets of this stream follow, after the first connection or another."""
+        self._stream, self._description = stream, b""
+        context = stream.codec_context
+        self._adts = context.name == "aac" and not context.extradata
+
+    def send(self, packet: Packet[Any], *, pts: int, dts: int) -> None:
+        """Send a packet under these time stamps, in its own time base; never waits."""
+        data, config = bytes(packet), b""
+        if self._adts:
+            frame = AdtsFrame.of(data)
+            if frame is None:
+                return
+            data, config = frame.payload, frame.config
+        if not self._description and self._stream is not None:
+            self._description = msgspec.msgpack.encode(_describe(self._stream, data, config))
+            self._described_ns = 0
+        self._describe_again()
+        base = packet.time_base
+        message = SoundPacket(
+            data,
+            pts,
+            dts,
+            packet.duration or 0,
+            (base.numerator, base.denominator),
+            bool(packet.is_keyframe),
+        )
+        self._offer(msgspec.msgpack.encode(message))
+
+    def close(self) -> None:
+        """Let go of the socket; what waits is lost."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _describe_again(self) -> None:
+        now = time.monotonic_ns()
+        if now - self._described_ns >= _DESCRIBE_EVERY_NS and self._description:
+            self._described_ns = now
+            self._offer(self._description)
+
+    def _offer(self, message: bytes) -> None:
+        self._waiting.append(message)
+        while self._waiting and self._goes(self._waiting[0]):
+            self._waiting.popleft()
+        while len(self._waiting) > _MOST_WAITING:
+            self._waiting.popleft()
+            self.dropped += 1
+
+    def _goes(self, message: bytes) -> bool:
+        """Whether a message is off our hands: sent, or one that can never be."""
+        if self._socket is None:
+            return True
+        try:
+            self._socket.send(message, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except OSError as error:  # nobody is there to hear it, or it is too large
+            self.dropped += error.errno == EMSGSIZE
+        return True
+
+
+class SoundReceiver:
+    """The sink's end. ``descriptor`` stays the caller's; -1 never has anything.
+
+    ``stream`` is one to copy from (``add_stream_from_template``) once a description came, and
+    ``changes`` counts how often it became another one than before.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = _adopt(descriptor)
+        self._nut = b""
+        self._container: InputContainer | None = None
+        self.changes = 0
+
+    @property
+    def stream(self) -> AudioStream | None:
+        """The stream as described last; None before that."""
+        return self._container.streams.audio[0] if self._container is not None else None
+
+    def fileno(self) -> int:
+        """The descriptor that becomes readable with more; -1 where there is none."""
+        return self._socket.fileno() if self._socket is not None else -1
+
+    def receive(self) -> list[SoundPacket]:
+        """Every packet that has come; never waits.
+
+        Packets before the first description are left out. It ends at a change of the stream, so
+        that all packets of one call belong to ``stream`` as it is after it.
+        """
+        packets: list[SoundPacket] = []
+        while self._socket is not None and (data := self._next(peek=bool(packets))):
+            message = _decoder.decode(data)
+            if isinstance(message, SoundPacket):
+                if packets:
+                    self._next()
+                if self._container is not None:
+                    packets.append(message)
+            elif message.nut == self._nut:
+                if packets:
+                    self._next()
+            elif packets:
+                break
+            else:
+                self._adopt(message.nut)
+        return packets
+
+    def close(self) -> None:
+        """Let go of the socket and of the stream."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if self._container is not None:
+            self._container.close()
+            self._container = None
+
+    def _next(self, *, peek: bool = False) -> bytes:
+        """The next message, left in the socket with ``peek``; empty where there is none."""
+        assert self._socket is not None
+        flags = socket.MSG_DONTWAIT | (socket.MSG_PEEK if peek else 0)
+        try:
+            return self._socket.recv(_LARGEST, flags)
+        except (BlockingIOError, ConnectionResetError):
+            return b""
+
+    def _adopt(self, nut: bytes) -> None:
+        container = av.open(io.BytesIO(nut), "r", format="nut")
+        if self._container is not None:
+            self.changes += 1
+            self._container.close()
+        self._nut, self._container = nut, container
+
+
+def _describe(stream: AudioStream, data: bytes, config: bytes) -> _Description:
+    """A stream as a NUT file: without a packet in it FFmpeg takes it for damaged."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="nut", options={"fflags": "+bitexact"}) as container:
+        out = container.add_stream_from_template(stream, opaque=True)
+        if config:
+            out.codec_context.extradata = config
+        base = stream.time_base or Fraction(1, stream.codec_context.sample_rate)
+        out.time_base = base
+        packet: Packet[Any] = Packet(data)
+        packet.stream, packet.time_base = out, base
+        packet.pts = packet.dts = 0
+        packet.is_keyframe = True
+        container.mux(packet)
+    return _Description(file.getvalue())
+
+
+def _adopt(descriptor: int) -> socket.socket | None:
+    """A socket of one's own over a descriptor that belongs to somebody else."""
+    return socket.socket(fileno=os.dup(descriptor)) if descriptor >= 0 else None
