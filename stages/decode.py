@@ -31,6 +31,7 @@ class Decode(Source[DecodeOptions]):
     """Decodes on the CPU. Damaged packets are skipped and counted."""
 
     Options: ClassVar[type[Options]] = DecodeOptions
+    advice = "an input of fewer pixels, or more cores, would help"
     _reader: VideoReader | None = None
     _time_base: tuple[int, int] = (1, 1)
 

@@ -68,6 +68,7 @@ class Detect(Stage[DetectOptions]):
 
     Options = DetectOptions
     gives = ("faces",)
+    advice = "a smaller size, more workers, every=2 or a GPU would help"
 
     @property
     def max_batch(self) -> int:

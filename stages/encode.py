@@ -47,6 +47,7 @@ class Encode(Sink[EncodeOptions]):
 
     Options: ClassVar[type[Options]] = EncodeOptions
     private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
+    advice = "a faster preset or a hardware encoder would help"
     restartable = True
     _writer: MediaWriter | ChunkWriter | None = None
 

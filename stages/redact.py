@@ -53,6 +53,7 @@ class Redact(Stage[RedactOptions]):
 
     Options = RedactOptions
     needs = ("faces",)
+    advice = "more workers, or a simpler cover (method=solid), would help"
     protects = True
     changes_pixels = True
 
