@@ -17,17 +17,19 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from mpflow.accounts import LedgerSummary
 from mpflow.channel import Message
 from mpflow.errors import MpflowError, StageDied
 from mpflow.jobclock import JobClock
 from mpflow.jobend import DRAIN_S, JobEnd
-from mpflow.jobring import JobRing
-from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.jobring import JobRing, demands_of
+from mpflow.launch import Duty, Handle, WorkerHandle
 from mpflow.lifecycle import JobState, Machine, WorkerState, job_machine
 from mpflow.rescue import Rescue
 from mpflow.shm import Segment
 from mpflow.spec import (
     BEGINNING,
+    Helm,
     JobSpec,
     MediaInfo,
     PipelineSpec,
@@ -35,8 +37,6 @@ from mpflow.spec import (
     SinkSummary,
     SourceSummary,
 )
-
-Handle = WorkerHandle | CallerHandle
 
 
 @dataclass
@@ -68,6 +68,10 @@ class JobRun:
     ahead: int = 0
     """Frames that are done beyond those the sink has counted: an earlier run's, less those that
     had to be made again."""
+    helm: Helm = field(default_factory=Helm)
+    """How the run is steered at present."""
+    books: LedgerSummary | None = None
+    """What the sink of a live run has counted so far, for a successor."""
     rescue: Rescue = field(init=False)
     end: JobEnd = field(init=False)
 
@@ -106,11 +110,11 @@ class JobRun:
 
     def try_begin(self) -> None:
         """Once the input is known and every worker is ready: make the ring and begin."""
-        ready = all(w.machine.is_in(WorkerState.READY) for w in self.workers)
+        ready = all(w.machine.is_in(WorkerState.READY) for w in self.workers if w.needed)
         if self.media is None or not ready or not self.machine.is_in(JobState.PROBING):
             return
         try:
-            demands = [handle.demand for handle in self.workers]
+            demands = demands_of(self.workers)
             self.ring = JobRing.make(self.spec, self.job, self.media, demands, self._say)
         except MpflowError as error:
             self.end.fail(error)
@@ -120,12 +124,15 @@ class JobRun:
         goes_on = self.job.resume and self.sink.demand.restartable
         self.source_went = not goes_on
         for handle in self.workers:
-            waits = goes_on and handle in (self.source, self.sink)
-            self._begin(handle, self.job, wait=waits)
+            if handle.active and handle.machine.is_in(WorkerState.READY):
+                waits = goes_on and handle in (self.source, self.sink)
+                self._begin(handle, self.job, wait=waits)
 
     def note_ready(self, handle: Handle) -> None:
-        """A worker has opened its stage; one that replaces another joins the job."""
+        """A worker has opened its stage; one that replaces another, or is added, joins the job."""
         if self.ring is None or handle.begun or not handle.idle or self.finished:
+            return
+        if not handle.active:
             return
         if self.machine.is_in(JobState.ABORTING, JobState.DONE):
             return
@@ -143,8 +150,19 @@ class JobRun:
         handle.move(WorkerState.BUSY, self.job.id)
         handle.begun, handle.idle, handle.waits = False, False, wait
         task = self.ring.task(self.spec, job, self.media, handle.plan.id)
-        task = msgspec.structs.replace(task, wait=wait, started=self.started_ns)
+        books = self.books if handle is self.sink else None
+        task = msgspec.structs.replace(
+            task, wait=wait, started=self.started_ns, helm=self.helm, books=books
+        )
         handle.tell("begin", self.ring.descriptors(), task=msgspec.to_builtins(task))
+
+    def steer(self, helm: Helm) -> None:
+        """From now on the run is steered like this."""
+        self.helm = helm
+        told = msgspec.to_builtins(helm)
+        for handle in self.workers:
+            if not handle.idle and handle.alive:
+                handle.tell("helm", helm=told)
 
     def _say(self, level: str, text: str) -> None:
         self.tell(level, text)
@@ -162,12 +180,16 @@ class JobRun:
                 self.note_begun(handle, msgspec.convert(message.get("place", {}), Place))
             case "kept":
                 self.rescue.progress()
+                if message.get("books") is not None:
+                    self.books = msgspec.convert(message["books"], LedgerSummary)
             case "ended":
                 self.note_read(msgspec.convert(message["summary"], SourceSummary))
             case "finished":
                 self.note_wrote(msgspec.convert(message["summary"], SinkSummary))
             case "salvaged":
                 self.wrote = msgspec.convert(message["summary"], SinkSummary)
+            case "parked":
+                self.note_parked(handle)
             case "idle":
                 self.note_idle(handle)
 
@@ -177,7 +199,10 @@ class JobRun:
 
     def note_death(self, handle: WorkerHandle, error: StageDied) -> None:
         """A worker is gone; after the file was closed that harms only the jobs to come."""
-        if handle is self.sink and self.machine.is_in(JobState.ABORTING):
+        if not handle.needed:
+            self.rescue.left(handle)
+            self.end.finish_when_idle()
+        elif handle is self.sink and self.machine.is_in(JobState.ABORTING):
             self.end.give_up()
         elif self.finished and self.error is None:
             self.broken = True
@@ -192,7 +217,10 @@ class JobRun:
 
     def note_failure(self, handle: Handle, error: MpflowError, phase: str) -> None:
         """A worker has reported an error; once the file is whole, that only spoils the worker."""
-        if phase != "run":
+        if phase != "run" and isinstance(handle, WorkerHandle) and not handle.needed:
+            self.tell("warning", f"could not join the job: {error.what}", handle)
+            handle.end(f"stage {handle.label} could not join the job")
+        elif phase != "run":
             self.end.fail(error)
         elif self.finished and self.error is None:
             self.broken = True
@@ -214,17 +242,21 @@ class JobRun:
     def note_begun(self, handle: Handle, place: Place = BEGINNING) -> None:
         """One worker has opened its end; a sink that waits says from where on."""
         handle.begun = True
+        if handle.duty is Duty.JOINING:
+            handle.duty = Duty.ON
         self.sink_begun |= handle is self.sink
         if handle.waits:
             self._note_place(handle, place)
             self.rescue.begun(handle, place)
-        if self.machine.is_in(JobState.BEGINNING) and all(w.begun for w in self.workers):
+        if self.machine.is_in(JobState.BEGINNING) and all(
+            w.begun for w in self.workers if w.needed
+        ):
             self.go(JobState.RUNNING)
-            self._conclude_if_read()
+            self.conclude_if_read()
 
     def _note_place(self, handle: Handle, place: Place) -> None:
         """A sink that goes on says where; it counts nothing before it hears ``go``."""
-        if handle is self.sink and self.ring is not None:
+        if handle is self.sink and self.ring is not None and not self.job.live:
             self.ahead = place.frame - self.ring.frames_of(handle.plan.id)
             if self.machine.is_in(JobState.BEGINNING):
                 self.resumed_at = place.frame
@@ -234,9 +266,9 @@ class JobRun:
         damaged = max(summary.damaged, self.read.damaged if self.read else 0)
         self.read = msgspec.structs.replace(summary, damaged=damaged)
         self.note_warnings(summary.warnings)
-        self._conclude_if_read()
+        self.conclude_if_read()
 
-    def _conclude_if_read(self) -> None:
+    def conclude_if_read(self) -> None:
         """Tell the sink that all frames are on their way, as soon as everyone has begun.
 
         A short input can be read to its end while the sink still opens its file. One that takes a
@@ -245,7 +277,8 @@ class JobRun:
         if self.read is None or self.rescue.sink_is_missing:
             return
         if self.machine.is_in(JobState.RUNNING, JobState.STOPPING):
-            self.sink.tell("conclude", complete=not self.read.stopped and self.error is None)
+            whole = self.job.live or not self.read.stopped  # a stream has no end of its own
+            self.sink.tell("conclude", complete=whole and self.error is None)
             self.go(JobState.CONCLUDING)
 
     def note_wrote(self, summary: SinkSummary) -> None:
@@ -260,11 +293,20 @@ class JobRun:
         else:
             self.end.leave()
 
+    def note_parked(self, handle: Handle) -> None:
+        """A worker has given on what it held and takes nothing more."""
+        if not handle.active and handle.machine.is_in(WorkerState.BUSY, WorkerState.BUILDING):
+            handle.move(WorkerState.PARKED, "gave on what it held")
+        if self.ring is not None:
+            # it may have heard the bell for a frame that it left to others
+            self.ring.bells[handle.plan.stage].ring()
+
     def note_idle(self, handle: Handle) -> None:
         """One worker has left the job."""
         handle.idle = True
         if handle.machine.is_in(WorkerState.BUSY, WorkerState.BUILDING):
-            handle.move(WorkerState.READY, "left the job")
+            left = WorkerState.READY if handle.active else WorkerState.PARKED
+            handle.move(left, "left the job")
         self.end.finish_when_idle()
 
     def release(self) -> None:
