@@ -20,13 +20,17 @@ SLACK_SLOTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What one worker asks of the ring and of the supervisor, as it says when it is ready."""
+    """What one worker asks of the ring and of the supervisor, as it says when it is ready.
+
+    A ``spare`` one does not work at present, and may later.
+    """
 
     holds: int = 0
     max_batch: int = 1
     changes_pixels: bool = False
     restartable: bool = False
     remembers: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,9 @@ def minimum_slots(demands: Sequence[Demand]) -> int:
 
 
 def comfortable_slots(demands: Sequence[Demand]) -> int:
-    """Enough that every worker has a batch in hand and one in front of it."""
-    return minimum_slots(demands) + sum(2 * demand.max_batch for demand in demands) + SLACK_SLOTS
+    """Enough that every worker has a batch in hand and, unless it is spare, one in front of it."""
+    batches = sum(demand.max_batch * (1 if demand.spare else 2) for demand in demands)
+    return minimum_slots(demands) + batches + SLACK_SLOTS
 
 
 def cut_batches(demands: Sequence[Demand], slots: int) -> tuple[int, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mpflow import errors
 from mpflow.channel import Message
+from mpflow.crew import Crew
 from mpflow.jobrun import JobRun
 from mpflow.jobwatch import (
     watch_clock,
@@ -14,12 +13,12 @@ from mpflow.jobwatch import (
     watch_stall,
     watch_starts,
 )
-from mpflow.launch import WorkerHandle
+from mpflow.launch import Handle
 from mpflow.lifecycle import JobState
 from mpflow.metrics import Progress
 from mpflow.notices import Notices
 from mpflow.policies.hang import HangWatch
-from mpflow.pool import Handle
+from mpflow.pool import Pool
 from mpflow.report import Report
 from mpflow.rescue import Rescue
 from mpflow.summary import report_of
@@ -32,7 +31,7 @@ class JobLead:
     def __init__(
         self,
         run: JobRun,
-        restart: Callable[[WorkerHandle], WorkerHandle],
+        pool: Pool,
         notices: Notices,
         trouble: Trouble,
     ) -> None:
@@ -41,7 +40,8 @@ class JobLead:
         self._trouble = trouble
         self._progress = Progress(run.spec.stall)
         self._hangs = HangWatch()
-        run.rescue = Rescue(run, restart, trouble)
+        run.rescue = Rescue(run, pool.restart, trouble)
+        self.crew = Crew(run, pool, notices, trouble)
         trouble.begin(run.job)
         run.probe()
 
@@ -97,6 +97,6 @@ class JobLead:
             return
         if run.rescue.busy and not run.clock.passed(now):
             progress.moved(now)
-            watch_starts(run, progress.counts, now)
+        watch_starts(run, progress.counts, now)
         watch_hangs(run, self._hangs, progress.counts, now)
         watch_stall(run, progress, now)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mpflow.graph import MIB, Demand, cut_batches
+from mpflow.launch import Handle
 from mpflow.orders import Task
 from mpflow.provision import make_ring, shortage
 from mpflow.recall import begin_log
@@ -81,3 +82,13 @@ class JobRing:
         os.close(self.log)
         for bell in self.bells:
             bell.close()
+
+
+def demands_of(workers: Sequence[Handle]) -> list[Demand]:
+    """What each worker asks of the ring; one that is not needed at present may ask for as much
+    as the others of its stage later."""
+    said = {handle.plan.stage: handle.demand for handle in workers if handle.needed}
+    return [
+        handle.demand if handle.needed else replace(said[handle.plan.stage], spare=True)
+        for handle in workers
+    ]

@@ -21,7 +21,7 @@ START_S = 1800.0
 
 
 def watch_starts(run: JobRun, rows: Sequence[WorkerStats], now: float) -> None:
-    """Kill a worker that takes another's place and does not come to it."""
+    """Kill a worker that takes another's place, or is added, and does not come to it."""
     for handle in run.workers:
         if not isinstance(handle, WorkerHandle) or not handle.alive or handle.killed:
             continue
@@ -100,7 +100,7 @@ def watch_hangs(run: JobRun, watch: HangWatch, rows: Sequence[WorkerStats], now:
             pid=handle.pid or 0,
             row=rows[handle.plan.id],
             held=held[handle.plan.id],
-            waiting=ready[handle.plan.stage],
+            waiting=ready[handle.plan.stage] if handle.active else 0,
             limit=handle.plan.spec.limit,
             at_an_end=handle in (run.source, run.sink),
             excused=not handle.begun or handle.killed or not handle.alive,
@@ -134,7 +134,8 @@ def _is_closing(run: JobRun, progress: Progress, now: float) -> bool:
 
 def _waited_for(run: JobRun) -> tuple[str, ...]:
     """Who has to answer before the job can go on."""
-    starting = [w for w in run.workers if w.machine.is_in(WorkerState.STARTING)]
-    beginning = [w for w in run.workers if not w.begun]
+    needed = [w for w in run.workers if w.needed]
+    starting = [w for w in needed if w.machine.is_in(WorkerState.STARTING)]
+    beginning = [w for w in needed if not w.begun]
     probing = [run.source] if run.media is None else beginning
     return tuple(w.label for w in starting or probing)

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
@@ -21,7 +22,7 @@ from mpflow.channel import Channel
 from mpflow.errors import PeerLost, StageDied
 from mpflow.forking import start_fork_server
 from mpflow.graph import Demand, WorkerPlan, worker_threads
-from mpflow.lifecycle import Machine, WorkerState, worker_machine
+from mpflow.lifecycle import Machine, WorkerState, vacant_machine, worker_machine
 from mpflow.shm import DeathPipe
 from mpflow.spec import PipelineSpec
 from mpflow.workerstart import WorkerStart
@@ -32,8 +33,34 @@ _UNKNOWN_CODE = 255
 """What multiprocessing says of a process whose fork server is gone."""
 
 
+class Duty(StrEnum):
+    """Whether a worker is wanted: ON is waited for and replaced, JOINING opens its stage to take
+    part as soon as it can, OFF is parked or about to be."""
+
+    ON = "on"
+    JOINING = "joining"
+    OFF = "off"
+
+
+class Seated:
+    """What everything that may stand in a worker's place has in common."""
+
+    plan: WorkerPlan
+    duty: Duty = Duty.ON
+
+    @property
+    def active(self) -> bool:
+        """Whether it works, or will as soon as it can."""
+        return self.duty is not Duty.OFF
+
+    @property
+    def needed(self) -> bool:
+        """Whether the job waits for it, and it is replaced when it dies."""
+        return self.duty is Duty.ON
+
+
 @dataclass
-class WorkerHandle:
+class WorkerHandle(Seated):
     """A worker as the supervisor sees it."""
 
     plan: WorkerPlan
@@ -52,6 +79,7 @@ class WorkerHandle:
     partial_line: bytes = b""
     killed: bool = False
     doom: str = ""
+    duty: Duty = Duty.ON
     pids: list[int] = field(default_factory=list)
 
     @property
@@ -143,7 +171,7 @@ class WorkerHandle:
 
 
 @dataclass
-class CallerHandle:
+class CallerHandle(Seated):
     """The caller itself in the last stage's place, when it takes the frames from the ring."""
 
     plan: WorkerPlan
@@ -172,6 +200,46 @@ class CallerHandle:
 
     def kill(self) -> None:
         """A caller is never killed; it learns of the end by its channel."""
+
+
+@dataclass
+class VacantSeat(Seated):
+    """A worker's place that nobody has: a stage that may grow has as many as it may have workers.
+
+    Nobody is started for it before ``barred_until`` (monotonic seconds): the last one to sit
+    there was lost.
+    """
+
+    plan: WorkerPlan
+    machine: Machine[WorkerState] = field(default_factory=vacant_machine)
+    demand: Demand = field(default_factory=Demand)
+    begun: bool = False
+    idle: bool = True
+    waits: bool = False
+    alive: bool = False
+    pid: int | None = None
+    duty: Duty = Duty.OFF
+    pids: list[int] = field(default_factory=list)
+    barred_until: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return self.plan.label
+
+    def move(self, state: WorkerState, reason: str = "") -> None:
+        """Note a change of its state."""
+        self.machine.move(state, now=time.monotonic_ns(), reason=reason)
+
+    def tell(self, kind: str, descriptors: Sequence[int] = (), **values: object) -> None:
+        """There is nobody to hear it."""
+
+    def kill(self) -> None:
+        """There is nobody to end."""
+
+
+Handle = WorkerHandle | CallerHandle | VacantSeat
+"""Who stands in a worker's place."""
 
 
 class Launcher:

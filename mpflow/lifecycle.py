@@ -1,8 +1,9 @@
 """The states of a worker and of a job, as tables; an illegal move raises.
 
 worker:  starting -> ready -> busy -> ready ... -> draining -> stopped
-            ^                 building    `-- failed -> backoff -.
-            `----------------------------------------------------'
+            ^         |    building     `-- failed -> backoff -.
+            |---------|---- parked --------------------- vacant |
+            `---------------------------------------------------'
 job:     probing -> beginning -> running -> concluding -> done
 """
 
@@ -19,12 +20,16 @@ class IllegalMove(Exception):
 
 
 class WorkerState(StrEnum):
-    """Where a worker stands."""
+    """Where a worker stands. PARKED keeps what it has loaded and takes nothing; VACANT is a seat
+    for a worker, without one.
+    """
 
     STARTING = "starting"
     READY = "ready"
     BUSY = "busy"
     BUILDING = "building"
+    PARKED = "parked"
+    VACANT = "vacant"
     DRAINING = "draining"
     FAILED = "failed"
     BACKOFF = "backoff"
@@ -49,11 +54,13 @@ W, J = WorkerState, JobState
 
 WORKER_MOVES: Mapping[WorkerState, frozenset[WorkerState]] = {
     W.STARTING: frozenset({W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
-    W.READY: frozenset({W.BUSY, W.DRAINING, W.FAILED, W.STOPPED}),
-    W.BUSY: frozenset({W.READY, W.BUILDING, W.DRAINING, W.FAILED, W.STOPPED}),
-    W.BUILDING: frozenset({W.BUSY, W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.READY: frozenset({W.BUSY, W.PARKED, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.BUSY: frozenset({W.READY, W.BUILDING, W.PARKED, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.BUILDING: frozenset({W.BUSY, W.READY, W.PARKED, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.PARKED: frozenset({W.BUSY, W.READY, W.DRAINING, W.FAILED, W.STOPPED}),
+    W.VACANT: frozenset({W.STARTING}),
     W.DRAINING: frozenset({W.FAILED, W.STOPPED}),
-    W.FAILED: frozenset({W.BACKOFF}),
+    W.FAILED: frozenset({W.BACKOFF, W.VACANT}),
     W.BACKOFF: frozenset({W.STARTING, W.FAILED, W.STOPPED}),
     W.STOPPED: frozenset(),
 }
@@ -97,6 +104,11 @@ class Machine(Generic[S]):
 def worker_machine(now: int = 0) -> Machine[WorkerState]:
     """A worker that was started at ``now``."""
     return Machine(WorkerState.STARTING, WORKER_MOVES, [(now, str(WorkerState.STARTING), "")])
+
+
+def vacant_machine(now: int = 0) -> Machine[WorkerState]:
+    """A seat that nobody has taken yet."""
+    return Machine(WorkerState.VACANT, WORKER_MOVES, [(now, str(WorkerState.VACANT), "")])
 
 
 def job_machine() -> Machine[JobState]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from mpflow.channel import Channel, Message
-from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.launch import Handle
 from mpflow.logbook import Logbook, LogRecord
 from mpflow.report import Report
 from mpflow.urls import hide_credentials
@@ -40,7 +40,7 @@ class Notices:
         self,
         level: str,
         text: str,
-        handle: WorkerHandle | CallerHandle | None = None,
+        handle: Handle | None = None,
         frame: int = -1,
     ) -> None:
         """Record a line, of a worker or of the supervisor itself."""

@@ -39,14 +39,16 @@ class Orders:
     ``go``: begin to take frames, from that place on.
     ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
     closes when it has them, whole or not. ``close_now``: the sink closes with what it has.
-    ``over``: leave the job. ``helm``: how the run is steered from now on. ``preview``: the sink
-    writes its next frame as a picture to that path.
+    ``over``: leave the job. ``parked``: take no more frames until it is unset. ``helm``: how the
+    run is steered from now on. ``preview``: the sink writes its next frame as a picture to that
+    path.
     """
 
     def __init__(self, channel: Channel, helm: Helm = Helm()) -> None:  # noqa: B008 - frozen
         self._channel = channel
         self.helm = helm
         self.preview = ""
+        self.parked = False
         self.stop = False
         self.close_now = False
         self.over = False
@@ -77,6 +79,11 @@ class Orders:
             self._wait()
         return self.go
 
+    def wait_to_be_needed(self) -> None:
+        """Wait until frames may be taken again, or the job is over."""
+        while self.parked and not self.over:
+            self._wait()
+
     def wait_over(self) -> None:
         """Wait until the job is over for everybody."""
         while not self.over:
@@ -95,6 +102,10 @@ class Orders:
                 self.stop = True
             case "conclude":
                 self.conclude = bool(message["complete"])
+            case "park":
+                self.parked = True
+            case "unpark":
+                self.parked = False
             case "close-now":
                 self.close_now = True
             case "end":

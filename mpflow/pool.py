@@ -10,7 +10,7 @@ from typing import Protocol
 from mpflow.channel import Channel, Message
 from mpflow.errors import PeerLost
 from mpflow.graph import plan_workers
-from mpflow.launch import CallerHandle, Launcher, WorkerHandle
+from mpflow.launch import CallerHandle, Duty, Handle, Launcher, VacantSeat, WorkerHandle
 from mpflow.lifecycle import WorkerState
 from mpflow.reactor import Reactor
 from mpflow.spec import PipelineSpec
@@ -18,7 +18,8 @@ from mpflow.spec import PipelineSpec
 QUIT_S = 5.0
 """How long a worker may take to close its stage before it is killed."""
 
-Handle = WorkerHandle | CallerHandle
+BARRED_S = 60.0
+"""How long a seat stays vacant whose worker was lost before it was needed."""
 
 
 class Listener(Protocol):
@@ -52,15 +53,16 @@ class Pool:
         self._caller = caller
         self.workers: list[Handle] = []
 
-    @property
-    def whole(self) -> bool:
-        """Whether every worker is there."""
-        return bool(self.workers) and all(handle.alive for handle in self.workers)
-
     def start(self) -> None:
-        """Start every worker; each says ``ready`` when its stage is open."""
+        """Start every worker; each says ``ready`` when its stage is open.
+
+        Of a stage that may grow there is one at first.
+        """
         plans = plan_workers(self._spec)
         for plan in plans[:-1] if self._caller is not None else plans:
+            if plan.spec.auto and plan.number:
+                self.workers.append(VacantSeat(plan))
+                continue
             handle = self._launcher.start(plan)
             self.workers.append(handle)
             self._listen(handle)
@@ -78,8 +80,18 @@ class Pool:
         fresh.machine, fresh.facts = handle.machine, handle.facts
         fresh.pids = [*handle.pids, *fresh.pids]
         fresh.move(WorkerState.STARTING, f"pid {fresh.pid}")
-        self.workers[self.workers.index(handle)] = fresh
+        self._put(fresh)
         self._let_go(handle)
+        self._listen(fresh)
+        return fresh
+
+    def seat(self, vacant: VacantSeat, why: str) -> WorkerHandle:
+        """Start a worker that nobody waits for; raises StageDied when it cannot be started."""
+        fresh = self._launcher.start(vacant.plan)
+        fresh.duty = Duty.JOINING
+        fresh.machine, fresh.pids = vacant.machine, [*vacant.pids, *fresh.pids]
+        fresh.move(WorkerState.STARTING, why)
+        self._put(fresh)
         self._listen(fresh)
         return fresh
 
@@ -101,8 +113,11 @@ class Pool:
         """Let every worker close its stage and leave; kill what does not in time."""
         for handle in self.workers:
             if isinstance(handle, WorkerHandle) and handle.alive:
+                opening = handle.machine.is_in(WorkerState.STARTING)
                 handle.move(WorkerState.DRAINING)
                 handle.tell("quit")
+                if opening and not handle.needed:
+                    handle.kill()  # it opens what nobody waits for
         self._part()
 
     def _read(self, handle: WorkerHandle) -> None:
@@ -127,8 +142,24 @@ class Pool:
         self._read_lines(handle)
         expected = handle.machine.is_in(WorkerState.DRAINING)
         handle.move(WorkerState.STOPPED if expected else WorkerState.FAILED)
-        if not expected:
-            self._listener.note_death(handle)
+        if expected:
+            return
+        self._listener.note_death(handle)
+        if not handle.needed:
+            self._vacate(handle)
+
+    def _vacate(self, handle: WorkerHandle) -> None:
+        """A worker that nobody needs is not replaced before it is needed again."""
+        handle.move(WorkerState.VACANT, "was not needed")
+        seat = VacantSeat(handle.plan, handle.machine, pids=handle.pids)
+        if handle.duty is Duty.JOINING:
+            seat.barred_until = time.monotonic() + BARRED_S
+        self._put(seat)
+        self._let_go(handle)
+
+    def _put(self, handle: Handle) -> None:
+        """Place it: a worker's number is its index."""
+        self.workers[handle.plan.id] = handle
 
     def _part(self) -> None:
         """See every process end, and let go of what was held of it."""

@@ -36,7 +36,8 @@ class Reactor:
     def wait(self, seconds: float) -> None:
         """Wait for something to happen, at most so long, and let everything that has be handled."""
         for key, _ in self._selector.select(seconds):
-            if self.watches(key.fd):
+            # one that an earlier reaction has closed may have got a successor by the same number
+            if self._selector.get_map().get(key.fd) is key:
                 key.data()
 
     def catch(self, *numbers: signal.Signals) -> None:

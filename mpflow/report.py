@@ -17,7 +17,8 @@ class StageReport(Value, frozen=True):
     ``busy`` is time spent working; ``waiting`` is time without a frame to work on (for the source:
     without a free slot). ``idle_ratio`` is waiting over both. ``facts`` are what the stage itself
     reported, the provider that ran a model for example. ``latency`` is the frames' view: how long
-    each was worked on, and waited before that.
+    each was worked on, and waited before that. A stage that may grow has ``seats`` for so many
+    workers (others: 0), of which ``workers`` were in use at the end.
     """
 
     name: str
@@ -28,6 +29,7 @@ class StageReport(Value, frozen=True):
     waiting: float = 0.0
     facts: dict[str, Any] = msgspec.field(default_factory=dict)
     latency: StageLatency | None = None
+    seats: int = 0
 
     @property
     def idle_ratio(self) -> float:
@@ -105,7 +107,7 @@ class Report(Value, frozen=True):
     @property
     def bottleneck(self) -> StageReport | None:
         """The stage that was busiest per worker: the others wait for it."""
-        working = [stage for stage in self.stages if stage.busy]
+        working = [stage for stage in self.stages if stage.busy and stage.workers]
         return max(working, key=lambda stage: stage.busy / stage.workers, default=None)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mpflow.errors import MpflowError, StageDied
-from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.launch import Handle, WorkerHandle
 from mpflow.lifecycle import JobState, WorkerState
 from mpflow.policies.restart import Restarts, Storm
 from mpflow.shm import LockTimeout, Recovery, ShmError, recover
@@ -24,8 +24,6 @@ from mpflow.spec import Place
 if TYPE_CHECKING:
     from mpflow.jobrun import JobRun
     from mpflow.trouble import Trouble
-
-Handle = WorkerHandle | CallerHandle
 
 _EARLY = (JobState.PROBING, JobState.BEGINNING)
 _WHOLE = (*_EARLY, JobState.RUNNING, JobState.CONCLUDING)
@@ -56,6 +54,7 @@ class Rescue:
         return bool(self._due or self._dead or self._rewind) or any(
             handle.machine.is_in(WorkerState.STARTING) or (not handle.idle and not handle.begun)
             for handle in self._run.workers
+            if handle.needed
         )
 
     @property
@@ -67,7 +66,7 @@ class Rescue:
     def can_help(self, handle: WorkerHandle) -> bool:
         """Whether another worker can take this one's place."""
         run = self._run
-        if handle.reported is not None or run.wrote is not None:
+        if handle.reported is not None or run.wrote is not None or not handle.needed:
             return False
         if run.error is not None:  # what is in the ring is still written, and no more
             draining = run.machine.is_in(JobState.STOPPING, JobState.CONCLUDING)
@@ -97,6 +96,17 @@ class Rescue:
         run.read = None  # the source comes to its end again, after the rewind
         if run.machine.is_in(JobState.CONCLUDING):
             run.go(JobState.RUNNING, f"{handle.label} is replaced")
+
+    def left(self, handle: WorkerHandle) -> None:
+        """A worker is gone that nobody needs: only what it may have held is accounted for."""
+        run = self._run
+        if run.ring is not None and run.machine.is_in(*_WHOLE, JobState.STOPPING):
+            self._dead.append(handle)
+            self._recover_dead()
+
+    def owes(self, worker: int) -> bool:
+        """Whether frames of a dead worker of this number are not accounted for yet."""
+        return any(handle.plan.id == worker for handle in self._dead)
 
     def tick(self, now: float) -> None:
         """Do what has become due."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mpflow.jobrun import JobRun
-from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.launch import Handle, VacantSeat, WorkerHandle
 from mpflow.metrics import Progress
 from mpflow.report import Report, StageReport, WorkerHistory, history, with_latency
 from mpflow.shm import State, WorkerStats
@@ -44,14 +44,14 @@ def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report
         workers=tuple(
             _history(handle, run.started_ns)
             for handle in run.workers
-            if isinstance(handle, WorkerHandle)
+            if isinstance(handle, WorkerHandle | VacantSeat) and handle.pids
         ),
         restarts=run.rescue.count,
         alerts=alerts,
     )
 
 
-def _history(handle: WorkerHandle, began_ns: int) -> WorkerHistory:
+def _history(handle: WorkerHandle | VacantSeat, began_ns: int) -> WorkerHistory:
     """A worker's moves in this job, and the one that led into it."""
     moves = handle.machine.history
     first = next((at for at, move in enumerate(moves) if move[0] >= began_ns), len(moves))
@@ -74,22 +74,21 @@ def _expected(run: JobRun) -> int | None:
     return run.total
 
 
-def _stages(
-    workers: Sequence[WorkerHandle | CallerHandle], counts: Sequence[WorkerStats]
-) -> tuple[StageReport, ...]:
+def _stages(workers: Sequence[Handle], counts: Sequence[WorkerStats]) -> tuple[StageReport, ...]:
     """Add up the workers of each stage."""
     stages: dict[str, StageReport] = {}
     for handle, count in zip(workers, counts, strict=False):
         spec = handle.plan.spec
-        so_far = stages.get(spec.name, StageReport(spec.name, spec.workers))
+        so_far = stages.get(spec.name, StageReport(spec.name, 0))
         facts = handle.facts if isinstance(handle, WorkerHandle) else {}
         stages[spec.name] = StageReport(
             spec.name,
-            spec.workers,
+            so_far.workers + handle.active,
             so_far.frames + count.frames,
             so_far.batches + count.batches,
             so_far.busy + count.busy_ns / 1e9,
             so_far.waiting + (count.wait_input_ns + count.wait_slot_ns) / 1e9,
             {**so_far.facts, **facts},
+            seats=spec.workers if spec.auto else 0,
         )
     return tuple(stages.values())

@@ -35,11 +35,11 @@ from mpflow.forking import start_fork_server
 from mpflow.graph import Demand
 from mpflow.joblead import JobLead
 from mpflow.jobrun import JobRun
-from mpflow.launch import Launcher, WorkerHandle
+from mpflow.launch import Handle, Launcher, WorkerHandle
 from mpflow.lifecycle import WorkerState
 from mpflow.machine import core_budget
 from mpflow.notices import Notices
-from mpflow.pool import Handle, Pool
+from mpflow.pool import Pool
 from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec, settings_of
@@ -127,7 +127,7 @@ class Supervisor:
         error = handle.death()
         known = (handle.killed and not handle.doom) or handle.reported is not None
         replaced = self._run is not None and self._run.rescue.can_help(handle)
-        level = "debug" if known else "warning" if replaced else "error"
+        level = "debug" if known else "warning" if replaced or not handle.needed else "error"
         self._notices.note(level, f"{error.what}: replaced" if replaced else str(error), handle)
         if self._run is not None:
             self._run.note_death(handle, error)
@@ -206,8 +206,9 @@ class Supervisor:
         error.facts.setdefault("stage", handle.label)
         self._notices.note("debug", error.remote_traceback, handle)
         if isinstance(handle, WorkerHandle):
-            if message["phase"] == "start" and handle.is_successor and self._run is not None:
-                handle.doom = f"stage {handle.label} could not start again: {error.what}"
+            joins = handle.is_successor and self._run is not None
+            if message["phase"] == "start" and (joins or not handle.needed):
+                handle.doom = f"stage {handle.label} could not start: {error.what}"
                 return  # it leaves now, which is one more death
             handle.reported = message["error"]
         if message["phase"] == "start":
@@ -273,7 +274,7 @@ class Supervisor:
             job = msgspec.structs.replace(job, settings=settings_of(self._spec))
         self._notices.note("info", f"job {job.id}: {job.input}")
         run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
-        self._lead = JobLead(run, self._pool.restart, self._notices, self._trouble)
+        self._lead = JobLead(run, self._pool, self._notices, self._trouble)
 
     def _conclude(self, lead: JobLead) -> None:
         """The outcome is known: report it and make room for the next job."""

@@ -10,12 +10,10 @@ from pathlib import Path
 
 from mpflow.alerts import Alerts
 from mpflow.channel import Message
-from mpflow.launch import CallerHandle, WorkerHandle
+from mpflow.launch import Handle
 from mpflow.notices import Notices
 from mpflow.spec import STDOUT, JobSpec, PipelineSpec
 from mpflow.trace import Mark, add_marks
-
-Handle = WorkerHandle | CallerHandle
 
 
 class Trouble:

@@ -9,6 +9,7 @@ from mpflow.lifecycle import (
     JobState,
     WorkerState,
     job_machine,
+    vacant_machine,
     worker_machine,
 )
 
@@ -30,6 +31,13 @@ def test_a_worker_that_died_is_started_again_or_stays_dead() -> None:
     assert machine.is_in(WorkerState.STARTING) and machine.since == len(states)
     with pytest.raises(IllegalMove):
         machine.move(WorkerState.BUSY, now=9)
+
+
+def test_a_worker_that_is_not_needed_parks_and_goes_on_or_leaves_its_seat_vacant() -> None:
+    machine = worker_machine()
+    for state in ("ready", "busy", "parked", "busy", "parked", "failed", "vacant", "starting"):
+        machine.move(WorkerState(state), now=1)
+    assert vacant_machine().is_in(WorkerState.VACANT)
 
 
 @pytest.mark.parametrize("moves", [WORKER_MOVES, JOB_MOVES], ids=["worker", "job"])
@@ -55,5 +63,5 @@ def test_an_illegal_move_raises_and_changes_nothing(start, illegal) -> None:
 
 def test_final_states_have_no_way_out() -> None:
     assert WORKER_MOVES[WorkerState.STOPPED] == frozenset()
-    assert WORKER_MOVES[WorkerState.FAILED] == {WorkerState.BACKOFF}
+    assert WORKER_MOVES[WorkerState.FAILED] == {WorkerState.BACKOFF, WorkerState.VACANT}
     assert JOB_MOVES[JobState.DONE] == frozenset()

@@ -110,7 +110,11 @@ def resolved_of(spec: PipelineSpec, origin: str) -> Resolved:
     """A plan's configuration as a report shows it: every value comes from the plan."""
     values = {key: getattr(spec, key) for key in TOP_LEVEL}
     for stage in spec.stages:
-        own = {"workers": stage.workers, "limit": stage.limit, **stage.options}
+        own = {
+            "workers": "auto" if stage.auto else stage.workers,
+            "limit": stage.limit,
+            **stage.options,
+        }
         values.update({f"{stage.name}.{key}": value for key, value in own.items()})
     return Resolved(spec, "", values, dict.fromkeys(values, origin))
 
