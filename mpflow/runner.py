@@ -54,6 +54,8 @@ class StageRunner:
             self._leave_the_past()
             if self._again:
                 self._work_again()
+            elif desk.orders.parked:
+                self._stand_by()
             elif batch := self._collect():
                 self._work(batch)
                 desk.orders.read()
@@ -61,6 +63,15 @@ class StageRunner:
                 self._flush()
             else:
                 desk.meter.waited_for_input(desk.wait())
+
+    def _stand_by(self) -> None:
+        """Give on what the stage holds back, then take nothing until it is needed again."""
+        if self._held:
+            self._flush()
+            return
+        self._desk.tell("parked")
+        self._desk.orders.wait_to_be_needed()
+        self._start_over()
 
     def _leave_the_past(self) -> None:
         """Let go of frames that are made again, since the sink was replaced."""
