@@ -5,10 +5,14 @@ Ring       one worker's door: alloc, publish, take, work, journal, give, free, r
 Lease      the right to one slot, its token and its pixels
 Bell       wakes the readers of a stage
 recover    what the supervisor does about a dead worker
+shed_stale, ready_ages, read_stats, read_times     what it does and sees while all live
 """
 
+from mpflow.shm.ages import StageAges, frame_ages, ready_ages
 from mpflow.shm.bell import Bell
 from mpflow.shm.deathpipe import DeathPipe, arm
+from mpflow.shm.dropping import shed_stale
+from mpflow.shm.drops import Dropped, Why, drop_of
 from mpflow.shm.errors import (
     BadGeometry,
     DoubleRelease,
@@ -35,6 +39,7 @@ from mpflow.shm.errors import (
     WrongThread,
     WrongVersion,
 )
+from mpflow.shm.histogram import Histogram
 from mpflow.shm.journal import Span
 from mpflow.shm.layout import Geometry
 from mpflow.shm.lease import Lease
@@ -42,7 +47,7 @@ from mpflow.shm.order import Order
 from mpflow.shm.recovery import Recovery, recover
 from mpflow.shm.ring import Ring
 from mpflow.shm.segment import Handle, Segment
-from mpflow.shm.stats import Doing, Stats, WorkerStats, read_stats
+from mpflow.shm.stats import COUNTS, Doing, Stats, Times, WorkerStats, read_stats, read_times
 from mpflow.shm.sweep import Swept, sweep
 from mpflow.shm.word import State, Word
 
@@ -63,6 +68,17 @@ __all__ = [
     "WorkerStats",
     "Doing",
     "read_stats",
+    "COUNTS",
+    "Times",
+    "read_times",
+    "Histogram",
+    "Why",
+    "Dropped",
+    "drop_of",
+    "shed_stale",
+    "StageAges",
+    "ready_ages",
+    "frame_ages",
     "DeathPipe",
     "arm",
     "sweep",

@@ -4,12 +4,12 @@ Each takes the cells as they were read (under the lock, where PROTOCOL.md asks f
 the stores in the order in which they must be made: ``(step name, cell, value)``. An empty answer
 means "nothing to do". The ring makes the stores one at a time, each after ``steps.step(name)``;
 the exhaustive check in the tests makes them one at a time with a kill before each. Both run these
-very functions.
+very functions. The moves that drop frames are in drops.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from mpflow.shm.layout import END, EPOCH, FIRST_KEY, PUB, UNKNOWN
 from mpflow.shm.order import Seat, choose
@@ -51,10 +51,15 @@ def alloc(cells: Cells, first: int, worker: int) -> Stores:
     return (("A1", cell, held(HELD, 0, worker, frame)),)
 
 
+def birth(first_born: int, slot: int, born: int) -> Stores:
+    """G0: the source says when its frame was born; it holds the slot, so without the lock."""
+    return (("G0", first_born + slot, born),)
+
+
 def publish(cells: Cells, cell: int) -> Stores:
     """P1, P2: the source's frame goes to stage 1; P3 if the sink was rewound meanwhile."""
     word = cells[cell]
-    if word >> EPOCH_SHIFT & MAX_EPOCH != cells[EPOCH]:
+    if stale(cells, word):
         return (("P3", cell, FREE),)
     return (("P1", PUB, (word >> SEQ_SHIFT) + 1), ("P2", cell, ready_next(word, 1)))
 
@@ -84,7 +89,7 @@ def work(word: int, cell: int) -> Stores:
 def give(cells: Cells, cell: int) -> Stores:
     """G2: a held frame goes to the next stage; G3 if the sink was rewound meanwhile."""
     word = cells[cell]
-    if word >> EPOCH_SHIFT & MAX_EPOCH != cells[EPOCH]:
+    if stale(cells, word):
         return (("G3", cell, FREE),)
     return (("G2", cell, ready_next(word, (word >> STAGE_SHIFT & 0x1F) + 1)),)
 
@@ -92,16 +97,6 @@ def give(cells: Cells, cell: int) -> Stores:
 def free(cell: int) -> Stores:
     """F1: the holder is done with the slot."""
     return (("F1", cell, FREE),)
-
-
-def shed(cells: Cells, first: int, seqs: Iterable[int]) -> Stores:
-    """S1: the READY frames with these sequences are dropped; held ones are left alone."""
-    wanted = set(seqs)
-    return tuple(
-        ("S1", cell, FREE)
-        for cell, word in enumerate(cells[first:], first)
-        if word & STATE_MASK == READY and word >> SEQ_SHIFT in wanted
-    )
 
 
 def undo(cells: Cells, first: int, cell: int, worker: int) -> Stores:
@@ -145,7 +140,7 @@ def recover_source(cells: Cells, first: int, worker: int) -> Stores:
     """R0, R1: a published frame goes forward, one that was not is decoded again."""
     stores: list[Store] = []
     for cell, word in _owned(cells, first, SOURCE, worker):
-        if _stale(cells, word):
+        if stale(cells, word):
             stores.append(("R0", cell, FREE))
         elif word >> SEQ_SHIFT < cells[PUB]:
             stores.append(("R1", cell, ready_next(word, 1)))
@@ -163,7 +158,7 @@ def recover_stage(cells: Cells, first: int, stage: int, worker: int) -> Stores:
     stores: list[Store] = []
     key = cells[FIRST_KEY + worker]
     for cell, word in _owned(cells, first, stage, worker):
-        if _stale(cells, word):
+        if stale(cells, word):
             stores.append(("R0", cell, FREE))
             continue
         spans = key_spans(key, cell - first, word)
@@ -206,12 +201,24 @@ def upstream_empty(cells: Cells, first: int, stage: int) -> bool:
     return not any(
         word
         and (word & STAGE_MASK < here or word & STATE_STAGE_MASK == READY | here)
-        and not _stale(cells, word)
+        and not stale(cells, word)
         for word in cells[first:]
     )
 
 
-def _stale(cells: Cells, word: int) -> bool:
+def upstream_idle(cells: Cells, first: int, stage: int) -> bool:
+    """Whether no living frame stands at an earlier stage; what waits for this one does not count.
+
+    A picture the source still decodes has no slot, so nobody knows of it.
+    """
+    here = stage << STAGE_SHIFT
+    return not any(
+        word and word & STAGE_MASK < here and not stale(cells, word) for word in cells[first:]
+    )
+
+
+def stale(cells: Cells, word: int) -> bool:
+    """Whether a word is of an old epoch: its frame is made again."""
     return word >> EPOCH_SHIFT & MAX_EPOCH != cells[EPOCH]
 
 

@@ -30,6 +30,10 @@ from mpflow.shm.waking import Waking
 from mpflow.shm.word import BANK_SHIFT, Word
 
 
+def _free(_cells: list[int], cell: int) -> Stores:
+    return board.free(cell)
+
+
 class Hand:
     """What all operations of a ring share."""
 
@@ -59,8 +63,8 @@ class Hand:
             if steps.hook is not None:
                 steps.hook("L1")
             lock.cell[0] = lock.pid
-            cells = self.segment.cells
-            seen = cells.tolist()
+            cells = self.segment.board
+            seen = self.segment.cells.tolist()
             self._waking.ended = seen[END] != UNKNOWN
             if lease is not None and seen[lease.cell] != lease.word:
                 self._refuse_word(lease, seen)
@@ -107,18 +111,23 @@ class Hand:
             raise self._survivor(lease, "while its work is undone")
         self.journal.undo(lease)
 
-    def free(self, leases: Sequence[Lease]) -> None:
-        """F1 for leases that have ended."""
+    def free(self, leases: Sequence[Lease], move: Callable[..., Stores] = _free) -> None:
+        """F1 for leases that have ended; another ``move`` leaves a record before."""
         for lease in leases:
-            if steps.fill_released:
+            # a dropped frame may come back yet, if its holder dies before F1
+            if steps.fill_released and move is _free:
                 self._fill(lease)
-            self.transact(_free, lease.cell, lease=lease)
+            self.transact(move, lease.cell, lease=lease)
             self.journal.clear(lease)
         if self.stage == self.segment.geometry.sink:
             self._waking.moved(SOURCE)
         else:
             # a later stage may wait for this very frame, or for the last one
             self._waking.all()
+
+    def wake_all(self) -> None:
+        """Ring all bells: frames vanished that anybody may be waiting for."""
+        self._waking.all()
 
     def lease(self, store: Store) -> Lease:
         """Turn the A1 or T1 that was made into a lease."""
@@ -181,7 +190,3 @@ class Hand:
             stage=self.stage,
             seq=lease.seq,
         )
-
-
-def _free(_cells: list[int], cell: int) -> Stores:
-    return board.free(cell)

@@ -5,11 +5,13 @@
       128 +--------------------------------------------------+
           | id of the process that has the lock, or 0         |  a cache line of its own
       192 +--------------------------------------------------+
-    board | pub | epoch | end | key[workers] | word[slots]    |  u64 each
+    board | pub | epoch | end | key[workers] | word[slots]    |  u64 each, read at every move
+          | born[slots] | record[4096]                        |  u64 each, read when asked for
           +--------------------------------------------------+
    length | bytes used of token[slots][2]                     |  u64 each
           +--------------------------------------------------+
-    stats | one row of 16 u64 for each worker                 |  128 bytes a row
+    stats | one row of 32 u64 for each worker                 |  256 bytes a row
+    times | three histograms of 256 u64 for each worker       |  6 KiB each
           +--------------------------------------------------+  next page
     token | bank 0 of slot 0, bank 1 of slot 0, bank 0 of ... |  token_bytes each
           +--------------------------------------------------+  next page
@@ -18,8 +20,9 @@
     slots | picture (slot_bytes), then side area (side_bytes) |  whole pages each
           +--------------------------------------------------+
 
-The board is one run of u64 cells, so a single ``tolist`` reads it whole. Worker numbers count
-through the whole pipeline: a worker's row, key and journal are its own, whatever its stage.
+The board is one run of u64 cells that are numbered through. What every move needs comes first, so
+a single ``tolist`` reads it whole. Worker numbers count through the whole pipeline: a worker's
+row, key and journal are its own, whatever its stage.
 """
 
 from __future__ import annotations
@@ -32,14 +35,22 @@ from mpflow.shm.errors import BadGeometry, NotASegment, WrongGeometry, WrongVers
 from mpflow.shm.word import MAX_STAGES, MAX_WORKERS
 
 MAGIC = int.from_bytes(b"mpflow\x00r", "little")
-VERSION = 1
+VERSION = 2
 
 PAGE = 4096
 HEADER = struct.Struct("<9Q")
 LOCK_AT = 128
 BOARD_AT = 192
-STATS_ROW = 128
+STATS_ROW = 256
 MAX_SLOTS = 1 << 16
+
+RECORDS = 4096
+"""How many records of dropped frames are kept: two minutes of them, at 30 a second."""
+
+HISTOGRAMS, BUCKETS = 3, 256
+"""How many histograms a worker has, and the buckets of each."""
+
+TIMES_ROW = 8 * HISTOGRAMS * BUCKETS
 
 PUB, EPOCH, END, FIRST_KEY = 0, 1, 2, 3
 """Cells of the board, counted in u64 from ``BOARD_AT``; the words follow the keys."""
@@ -76,13 +87,28 @@ class Geometry:
 
     @cached_property
     def board_cells(self) -> int:
-        """How many cells the board has."""
+        """How many cells of the board every move reads."""
         return self.first_word + self.slots
+
+    @cached_property
+    def first_born(self) -> int:
+        """Which cell of the board says when the frame in slot 0 was born."""
+        return self.board_cells
+
+    @cached_property
+    def first_record(self) -> int:
+        """Which cell of the board is the first record of a dropped frame."""
+        return self.first_born + self.slots
+
+    @cached_property
+    def all_cells(self) -> int:
+        """How many cells there are with births and records."""
+        return self.first_record + RECORDS
 
     @cached_property
     def lengths_at(self) -> int:
         """Where the lengths of the tokens begin."""
-        return BOARD_AT + 8 * self.board_cells
+        return BOARD_AT + 8 * self.all_cells
 
     @cached_property
     def stats_at(self) -> int:
@@ -90,9 +116,14 @@ class Geometry:
         return _up(self.lengths_at + 16 * self.slots, STATS_ROW)
 
     @cached_property
+    def times_at(self) -> int:
+        """Where the histograms begin."""
+        return self.stats_at + STATS_ROW * self.workers
+
+    @cached_property
     def tokens_at(self) -> int:
         """Where the token banks begin."""
-        return _up(self.stats_at + STATS_ROW * self.workers, PAGE)
+        return _up(self.times_at + TIMES_ROW * self.workers, PAGE)
 
     @cached_property
     def journals_at(self) -> int:
@@ -154,6 +185,10 @@ class Geometry:
     def stats_row_at(self, worker: int) -> int:
         """Where a worker's row of counters begins."""
         return self.stats_at + worker * STATS_ROW
+
+    def times_row_at(self, worker: int) -> int:
+        """Where a worker's histograms begin."""
+        return self.times_at + worker * TIMES_ROW
 
 
 def header(geometry: Geometry) -> bytes:

@@ -58,6 +58,16 @@ class Lease:
         return self.word >> EPOCH_SHIFT & MAX_EPOCH
 
     @property
+    def born(self) -> int:
+        """When the frame was born, as its source said in nanoseconds of the monotonic clock.
+
+        Its age counts from there; a source knows it only once it has published the frame.
+        """
+        if self.closed:
+            self._refuse()
+        return self.segment.births[self.slot]
+
+    @property
     def retries(self) -> int:
         """How many workers of this stage died while they worked on the frame."""
         return self.word >> RETRIES_SHIFT & MAX_RETRIES

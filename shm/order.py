@@ -3,6 +3,8 @@
     LOWEST      the earliest frame first (file runs, any number of workers)
     NEWEST      the latest frame first (live runs that catch up)
     WATERMARK   in order: only while no earlier frame stands at an earlier stage
+    LATEST      in order too, but of those only the latest, one at a time: an ordered stage that
+                catches up, and keeps its order if the earlier ones are then shed
 
 The low watermark restores order behind parallel workers without a reorder buffer. Frames not
 published yet are all later than any published one, so they need no look. A suspect is taken
@@ -33,9 +35,10 @@ class Order(Enum):
     LOWEST = "lowest"
     NEWEST = "newest"
     WATERMARK = "watermark"
+    LATEST = "latest"
 
 
-_NEWEST, _WATERMARK = Order.NEWEST, Order.WATERMARK
+_NEWEST, _WATERMARK, _LATEST = Order.NEWEST, Order.WATERMARK, Order.LATEST
 
 
 class Seat(NamedTuple):
@@ -56,11 +59,13 @@ def waiting(cells: Sequence[int], first: int, stage: int) -> list[int]:
 def choose(cells: Sequence[int], seat: Seat, ready: list[int], limit: int) -> list[int]:
     """Choose at most ``limit`` of the READY words of a stage, best first."""
     order = seat.order
-    if order is _WATERMARK and ready:
+    if ready and (order is _WATERMARK or order is _LATEST):
         mark = _watermark(cells, seat, max(ready))
         ready = [word for word in ready if word < mark]
     if not ready:
         return ready
+    if order is _LATEST:
+        return [max(ready)]
     if limit == 1 or len(ready) == 1:
         return [max(ready) if order is _NEWEST else min(ready)]
     return _up_to_a_suspect(sorted(ready, reverse=order is _NEWEST)[:limit])

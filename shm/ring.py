@@ -1,20 +1,23 @@
 """The ring as one worker sees it: take a frame, work on it, give it on.
 
     source: alloc -> fill -> publish          end_of_stream
-    stage:  take  -> work -> journal -> give
+    stage:  take  -> work -> journal -> give, or drop
     sink:   take  -> work -> free, or retire -> reap
 
-The moves themselves are in board.py; here each is made under the lock, one store at a time.
+The moves themselves are in board.py; here each is made under the lock, one store at a time. What
+only reads is in looking.py, what drops frames in dropping.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Sequence
 from threading import get_ident
 
 from mpflow.shm import board, steps
 from mpflow.shm.bell import Bell
 from mpflow.shm.board import SOURCE, Stores
+from mpflow.shm.dropping import Dropping
 from mpflow.shm.errors import LeaseEnded, OneSlotOnly, UnknownWorker
 from mpflow.shm.hand import Hand
 from mpflow.shm.journal import Span
@@ -22,10 +25,10 @@ from mpflow.shm.lease import Lease
 from mpflow.shm.order import Order, Seat, waiting
 from mpflow.shm.segment import Segment
 from mpflow.shm.waking import Waking
-from mpflow.shm.word import FREE, SEQ_SHIFT, Word
+from mpflow.shm.word import FREE
 
 
-class Ring:
+class Ring(Dropping):
     """One worker's door to the ring.
 
     ``worker`` counts through all workers of all stages. ``bells[k]`` wakes the readers of stage
@@ -74,15 +77,21 @@ class Ring:
         self._allocated = lease = self._hand.lease(stores[0])
         return lease
 
-    def publish(self, lease: Lease, token: bytes) -> bool:
+    def publish(self, lease: Lease, token: bytes, born: int = 0) -> bool:
         """Hand the source's frame to stage 1; False if the sink was rewound meanwhile.
 
-        Then the slot was freed, and the source goes back to frame ``published``.
+        Then the slot was freed, and the source goes back to frame ``published``. Its age counts
+        from ``born``, in nanoseconds of the monotonic clock; from now, if that is not given.
         """
         if get_ident() != self._thread or self.stage != SOURCE:
             self._hand.refuse()
         if lease.closed or lease.segment is not self.segment or lease.stage != SOURCE:
             self._hand.check_lease(lease)
+        segment = self.segment
+        at = segment.geometry.first_born
+        for name, cell, value in board.birth(at, lease.slot, born or time.monotonic_ns()):
+            steps.step(name)
+            segment.board[cell] = value
         stores = self._hand.hand_over(lease, token, board.publish)
         fresh = len(stores) > 1
         if fresh:
@@ -179,20 +188,6 @@ class Ring:
         """How many retired slots are not freed yet."""
         return len(self._hand.retired)
 
-    def shed(self, seqs: Iterable[int]) -> list[int]:
-        """Drop those of the frames that are READY; return which. For live runs only."""
-        self._hand.check_thread()
-        dropped: list[int] = []
-
-        def move(cells: list[int]) -> Stores:
-            stores = board.shed(cells, self._first, seqs)
-            dropped.extend(cells[cell] >> SEQ_SHIFT for _, cell, _ in stores)
-            return stores
-
-        if self._hand.transact(move):
-            self._waking.all()
-        return sorted(dropped)
-
     def wait(self, timeout: float, also: Sequence[int] = ()) -> list[int]:
         """Wait up to ``timeout`` seconds for the own bell or one of ``also`` to be readable.
 
@@ -202,31 +197,13 @@ class Ring:
         return self._waking.wait(timeout, also)
 
     @property
-    def epoch(self) -> int:
-        """The current epoch; a lease of another one is stale and should be freed."""
-        return self.segment.epoch
+    def order(self) -> Order:
+        """In what order this worker takes frames; may be set between two takes."""
+        return self._seat.order
 
-    @property
-    def published(self) -> int:
-        """The next frame to decode."""
-        return self.segment.published
-
-    @property
-    def end(self) -> int | None:
-        """How many frames the input has, once known."""
-        return self.segment.end
-
-    def upstream_empty(self) -> bool:
-        """Whether no frame can reach this stage any more, unless a worker dies."""
-        return board.upstream_empty(self.segment.snapshot(), self._first, self.stage)
-
-    def words(self) -> list[Word]:
-        """Every slot's word."""
-        return self.segment.words()
-
-    def depth(self, stage: int) -> int:
-        """How many frames wait for a stage."""
-        return self.segment.depth(stage)
+    @order.setter
+    def order(self, order: Order) -> None:
+        self._seat = self._seat._replace(order=order)
 
     def _take(self, limit: int) -> Stores:
         if get_ident() != self._thread or self.stage == SOURCE:

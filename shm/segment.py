@@ -36,6 +36,9 @@ PREFIX = "mpflow-"
 class Segment:
     """A mapped frame ring. ``fd`` names it for others; ``lock`` is this process's own.
 
+    ``board`` is all cells that stores go to, ``cells`` those that every move reads, ``births``
+    when the frame in each slot was born.
+
     Reading properties need no lock: each cell is read whole, though two cells may be of
     different moments.
     """
@@ -46,9 +49,10 @@ class Segment:
         self.memory = mmap.mmap(fd, geometry.total_bytes)
         _keep_out_of_dumps(self.memory)
         whole = memoryview(self.memory)
-        end_of_board = layout.BOARD_AT + 8 * geometry.board_cells
         self.bytes = whole
-        self.cells = whole[layout.BOARD_AT : end_of_board].cast("Q")
+        self.board = whole[layout.BOARD_AT :][: 8 * geometry.all_cells].cast("Q")
+        self.cells = self.board[: geometry.board_cells]
+        self.births = self.board[geometry.first_born : geometry.first_record]
         self.lengths = whole[geometry.lengths_at :][: 16 * geometry.slots].cast("Q")
         self.slot_type = ctypes.c_ubyte * (geometry.slot_bytes + geometry.side_bytes)
         self.lock = Lock(fd, whole[layout.LOCK_AT :][:8].cast("Q"))
@@ -131,7 +135,7 @@ class Segment:
         self.fd = -1
         self.lock.close()
         # nothing is released by force: arrays keep the mapping alive as long as they need it
-        del self.memory, self.bytes, self.cells, self.lengths
+        del self.memory, self.bytes, self.board, self.cells, self.births, self.lengths
 
 
 class Handle:

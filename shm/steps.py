@@ -15,6 +15,7 @@ STEPS: dict[str, str] = {
     "L1": "lock: the holder's id is written, the lock is taken",
     "L2": "lock: the holder's id is cleared, the lock is still held",
     "A1": "alloc: FREE becomes HELD by the source",
+    "G0": "publish: when the frame was born",
     "G1": "give or publish: the token goes into the spare bank",
     "P1": "publish: pub moves past the frame",
     "P2": "publish: HELD becomes READY for the first stage",
@@ -31,7 +32,9 @@ STEPS: dict[str, str] = {
     "UK": "undo: the key is cleared",
     "U1": "undo: WORK becomes HELD again",
     "F1": "free: the slot becomes FREE",
+    "S0": "shed: what is dropped and why is recorded",
     "S1": "shed: a READY slot becomes FREE",
+    "D0": "drop: what its holder drops and why is recorded",
     "B1": "bell: a reader is woken",
     "R0": "recovery: a slot of an old epoch becomes FREE",
     "R1": "recovery of the source: READY if published, else FREE",
@@ -42,6 +45,8 @@ STEPS: dict[str, str] = {
     "R3P": "recovery of the sink: pub goes back to the first frame that is not durable",
     "R3N": "recovery of the sink: the end is unknown again",
     "R3W": "recovery of the sink: a READY slot, or one of its own, becomes FREE",
+    "R4D": "recovery of a live sink: a frame it held is recorded as lost",
+    "R4W": "recovery of a live sink: its slot becomes FREE",
 }
 
 

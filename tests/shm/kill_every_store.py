@@ -14,7 +14,18 @@ import os
 import signal
 from collections.abc import Callable
 
-from mpflow.shm import Bell, Geometry, Order, Ring, Segment, ShmError, Span, recover
+from mpflow.shm import (
+    Bell,
+    Geometry,
+    Order,
+    Ring,
+    Segment,
+    ShmError,
+    Span,
+    Why,
+    drop_of,
+    recover,
+)
 from mpflow.shm.layout import END, FIRST_KEY
 from mpflow.shm.steps import hooked
 
@@ -84,8 +95,9 @@ class World:
         self.sink.reap()
         return True
 
-    def recover(self, role: int) -> None:
-        recover(self.segment, self.bells, role, role, self.log[0] if role == SINK else None)
+    def recover(self, role: int, *, live: bool = False) -> None:
+        durable = self.log[0] if role == SINK else None
+        recover(self.segment, self.bells, role, role, durable, live=live)
 
     def finish(self) -> None:
         """Run all roles until nothing is left; raise if that never happens."""
@@ -137,8 +149,12 @@ def stage_takes_back(world: World) -> None:
     world.stage.give(world.held, b"edited %d" % world.held.seq)
 
 
-def stage_drops(world: World) -> None:
+def stage_sheds(world: World) -> None:
     world.stage.shed([0])
+
+
+def stage_drops(world: World) -> None:
+    world.stage.drop(world.held, Why.STALE)
 
 
 def sink_writes(world: World) -> None:
@@ -183,8 +199,12 @@ def one_at_the_sink(world: World) -> None:
     world.held = world.sink.take()
 
 
-def recovers(role: int) -> Callable[[World], None]:
-    return lambda world: world.recover(role)
+def recovers(role: int, *, live: bool = False) -> Callable[[World], None]:
+    return lambda world: world.recover(role, live=live)
+
+
+SHEDS, DROPS, LOSES = "a stage sheds", "a stage drops what it holds", "a live sink is recovered"
+LIVE = (SHEDS, DROPS, LOSES)
 
 
 # name: (what happened before, what is killed at each of its stores, who must be recovered)
@@ -194,7 +214,8 @@ SCRIPTS: dict[str, tuple[Callable, Callable, int]] = {
     "a stage edits and gives": (fill_ring, stage_edits, STAGE),
     "a stage gives after a rewind": (hold_a_stale_edit, stage_finds_itself_stale, STAGE),
     "a stage takes its work back": (hold_an_edit, stage_takes_back, STAGE),
-    "a stage sheds": (fill_ring, stage_drops, STAGE),
+    SHEDS: (fill_ring, stage_sheds, STAGE),
+    DROPS: (hold_an_edit, stage_drops, STAGE),
     "the sink writes and frees": (to_the_sink, sink_writes, SINK),
     "a source that only allocated is recovered": (hold_a_slot, recovers(SOURCE), SOURCE),
     "a source that half published is recovered": (
@@ -206,6 +227,7 @@ SCRIPTS: dict[str, tuple[Callable, Callable, int]] = {
     "a stage that edits is recovered": (hold_an_edit, recovers(STAGE), STAGE),
     "a stale stage is recovered": (hold_a_stale_edit, recovers(STAGE), STAGE),
     "a sink is recovered": (one_at_the_sink, recovers(SINK), SINK),
+    LOSES: (one_at_the_sink, recovers(SINK, live=True), SINK),
 }
 
 
@@ -231,10 +253,10 @@ def kill_at(name: str, place: int) -> str:
     if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
         return f"the child ended with status {status} before the kill"
     try:
-        world.recover(role)
+        world.recover(role, live=name in LIVE)
         account(world)
         world.finish()
-        settle(world, shed=name == "a stage sheds")
+        settle(world, live=name in LIVE)
     except (AssertionError, ShmError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -266,11 +288,12 @@ def account(world: World) -> None:
         pass
 
 
-def settle(world: World, *, shed: bool) -> None:
-    """Everything was delivered once and in order; nothing is left."""
+def settle(world: World, *, live: bool) -> None:
+    """Everything was delivered once and in order, or has its record; nothing is left."""
     durable = list(world.log[1 : 1 + world.log[0]])
-    whole = list(range(FRAMES))
-    assert durable == whole or (shed and durable == whole[1:]), durable
+    missing = [seq for seq in range(FRAMES) if seq not in durable]
+    assert durable == sorted(set(durable)), durable
+    assert not missing or (live and missing == [0] and drop_of(world.segment, 0)), durable
     assert world.segment.cells[END] == FRAMES
     assert not any(world.segment.cells[FIRST_KEY:])
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mpflow.shm import board
+from mpflow.shm import board, drops
 from mpflow.shm.layout import END, FIRST_KEY, PUB, UNKNOWN
 from mpflow.shm.order import Order, Seat, waiting
 from mpflow.shm.word import BANK_SHIFT, READY, SEQ_SHIFT, STAGE_SHIFT, STATE_MASK
@@ -388,8 +388,9 @@ class Walk:
             if word & STATE_MASK == READY:
                 seq = word >> SEQ_SHIFT
                 cells = s.cells
-                for _, cell, value in board.shed(cells, self.first, [seq]):
-                    cells = put(cells, cell, value)
+                births = drops.Births((0,) * self.model.slots, 0, self.first, len(cells), 9)
+                for name, cell, value in drops.shed(cells, births, [word], drops.Why.STALE):
+                    cells = put(cells, cell, value) if name == "S1" else cells
                 found.append((f"shed {seq}", s._replace(cells=cells, shed=(*s.shed, seq))))
         return found
 

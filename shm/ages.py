@@ -1,0 +1,50 @@
+"""How old the frames in the ring are, read without the lock and without their tokens.
+
+    word -> born -> word again         the same frame both times: the birth is its own
+
+A slot's birth is written by its source before the frame is published and stays until the next
+frame in that slot, so two looks at the word with the same frame in it frame the look at the birth.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from mpflow.shm.segment import Segment
+from mpflow.shm.word import FRAME_MASK, STAGE_MASK, State, Word
+
+
+class StageAges(NamedTuple):
+    """What stands at one stage: ``depth`` frames wait for it, ``held`` are with its workers.
+
+    ``oldest_ns`` and ``held_oldest_ns`` are the ages of the oldest of them; 0 without any.
+    """
+
+    depth: int = 0
+    held: int = 0
+    oldest_ns: int = 0
+    held_oldest_ns: int = 0
+
+
+def frame_ages(segment: Segment, now_ns: int) -> list[tuple[Word, int]]:
+    """Every published frame in the ring, and its age in nanoseconds at ``now_ns``."""
+    first = segment.geometry.first_word
+    before = segment.snapshot()[first:]
+    births = segment.births.tolist()
+    after = segment.snapshot()[first:]
+    return [
+        (Word.unpack(word), max(0, now_ns - born))
+        for word, born, again in zip(before, births, after, strict=True)
+        if word & STAGE_MASK and word & FRAME_MASK == again & FRAME_MASK and again
+    ]
+
+
+def ready_ages(segment: Segment, now_ns: int) -> tuple[StageAges, ...]:
+    """What waits at each stage, and what is with its workers, by stage; the source has nothing."""
+    stages = [[0, 0, 0, 0] for _ in range(segment.geometry.stages)]
+    for word, age in frame_ages(segment, now_ns):
+        held = word.state is not State.READY
+        row = stages[word.stage]
+        row[held] += 1
+        row[2 + held] = max(row[2 + held], age)
+    return tuple(StageAges(*row) for row in stages)
