@@ -6,6 +6,8 @@ again on the other side (``from_wire``), so the command line and the Python door
 
 from __future__ import annotations
 
+import errno
+import re
 import signal
 import traceback
 from typing import Any, ClassVar
@@ -164,6 +166,38 @@ def describe(error: BaseException) -> str:
     if isinstance(error, MpflowError):
         return error.what
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+_NO_MEMORY = re.compile(
+    r"out of memory|out_of_memory|failed to allocate|cannot allocate memory|bad[ _]alloc"
+    r"|insufficient memory|alloc_failed|cudaerrormemoryallocation",
+    re.IGNORECASE,
+)
+"""What libraries without an exception of their own for it say: onnxruntime ("Failed to allocate
+memory for requested buffer of size"), CUDA and what stands on it ("CUDA_ERROR_OUT_OF_MEMORY",
+"CUBLAS_STATUS_ALLOC_FAILED"), OpenCV ("Insufficient memory"), C++ ("std::bad_alloc")."""
+
+_LONGEST_CHAIN = 8
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an exception, or one that it was raised over, says that memory ran out.
+
+    That may be the device's: cupy and torch name their class ``OutOfMemoryError``. An error of
+    ours has its own meaning, whatever its text says.
+    """
+    cause: BaseException | None = error
+    for _ in range(_LONGEST_CHAIN):
+        if cause is None or isinstance(cause, MpflowError):
+            return False
+        if isinstance(cause, MemoryError) or "OutOfMemory" in type(cause).__name__:
+            return True
+        if isinstance(cause, OSError):
+            return cause.errno == errno.ENOMEM
+        if _NO_MEMORY.search(str(cause)):
+            return True
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return False
 
 
 def from_wire(data: dict[str, Any]) -> MpflowError:

@@ -2,13 +2,14 @@
 
 a batch raises        each of its frames is tried again by itself
 a frame raises alone  again, up to ``retries`` times, then ``on_failure``
+no memory for a batch its frames again in smaller batches; for one frame: as above
 a worker died on it, twice, the second time on it alone: it is not tried again (quarantine)
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mpflow.desk import Desk
@@ -36,6 +37,41 @@ class Outcome:
 
     state: FrameState
     reason: str
+
+
+class Again:
+    """Frames to be worked on once more, in their order: those under suspicion each by itself."""
+
+    def __init__(self) -> None:
+        self._seqs: list[int] = []
+        self._suspects: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._seqs)
+
+    def add(self, seqs: Iterable[int], *, alone: bool) -> None:
+        """Put frames back; ``alone`` when one of them may be at fault."""
+        more = set(seqs)
+        self._seqs = sorted({*self._seqs, *more})
+        if alone:
+            self._suspects |= more
+
+    def next(self, room: int) -> tuple[list[int], bool]:
+        """The next frames, at most ``room``, and whether that is one under suspicion."""
+        alone = self._seqs[0] in self._suspects
+        size = 1
+        while not alone and size < min(room, len(self._seqs)):
+            if self._seqs[size] in self._suspects:
+                break
+            size += 1
+        seqs, self._seqs = self._seqs[:size], self._seqs[size:]
+        self._suspects.difference_update(seqs)
+        return seqs, alone
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._seqs.clear()
+        self._suspects.clear()
 
 
 class Failures:

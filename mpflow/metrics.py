@@ -17,6 +17,7 @@ class Meter:
 
     def __init__(self, segment: Segment, worker: int) -> None:
         self._row = Stats(segment, worker)
+        self._batch_limit = 0
         self.doing(Doing.WORKING)
 
     def worked(
@@ -39,6 +40,18 @@ class Meter:
     def damaged(self) -> int:
         """Packets and pictures lost so far, by whoever was this worker."""
         return self._row.snapshot().damaged
+
+    @property
+    def batch_limit(self) -> int:
+        """The largest batch that fits its memory, by whoever was this worker; 0 is not known."""
+        return self._batch_limit
+
+    @batch_limit.setter
+    def batch_limit(self, frames: int) -> None:
+        self._batch_limit = frames
+
+    def ran_out_of_memory(self) -> None:
+        """Count a batch for which there was no memory."""
 
     def doing(self, what: Doing) -> None:
         """Say what the worker is at."""

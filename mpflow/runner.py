@@ -1,7 +1,8 @@
 """The loop of a stage in the middle: take a batch, work on it, give each frame on.
 
     take -> accept -> process -> stamp -> give          until the job is over
-              |          `-- raises: pixels put back, each frame again by itself, then the policy
+              |          |-- raises: pixels put back, each frame again by itself, then the policy
+              |          `-- no memory: pixels put back, all frames again, fewer at once
               `-- not wanted, given up, or known already: given on without work
 
 It waits on its bell and on the supervisor's orders, always bounded, and looks again. The ends'
@@ -11,17 +12,18 @@ loops are in sourcerunner.py and sinkrunner.py.
 from __future__ import annotations
 
 import time
-from collections import deque
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mpflow import wire
 from mpflow.analysis import Remembered
-from mpflow.batcher import BatchPolicy
+from mpflow.batcher import Batching, BatchPolicy
+from mpflow.collector import Collector
 from mpflow.desk import Desk
-from mpflow.errors import ContractError
-from mpflow.failing import Failures, Held, Outcome
+from mpflow.errors import ContractError, is_out_of_memory
+from mpflow.failing import Again, Failures, Held, Outcome
 from mpflow.recall import Memory
 from mpflow.shm import Lease, ViewSurvives
 from mpflow.spec import Job, Rules
@@ -32,8 +34,14 @@ from mpflow.tokens import FrameState, Stamp, Token
 class StageRunner:
     """Gives a stage its batches and gives on every frame that the stage has finished."""
 
-    def __init__(
-        self, desk: Desk, stage: Stage[Any], job: Job, rules: Rules, memory: Memory
+    def __init__(  # noqa: PLR0913, PLR0917 - one value for each thing that a stage's loop needs
+        self,
+        desk: Desk,
+        stage: Stage[Any],
+        job: Job,
+        rules: Rules,
+        memory: Memory,
+        batching: Batching | None = None,
     ) -> None:
         self._desk = desk
         self._stage = stage
@@ -41,9 +49,10 @@ class StageRunner:
         self._memory = memory
         self._failures = Failures(desk, rules)
         size = min(stage.max_batch, rules.batch or stage.max_batch)
-        self._policy = BatchPolicy(size, int(stage.max_wait_ms * 1e6))
+        asked = BatchPolicy(size, int(stage.max_wait_ms * 1e6))
+        self._batches = Collector(desk, batching or Batching(), asked, live=rules.live)
         self._held: dict[int, Held] = {}
-        self._again: deque[int] = deque()
+        self._again = Again()
         self._epoch = desk.ring.epoch
 
     def run(self) -> None:
@@ -56,7 +65,7 @@ class StageRunner:
                 self._work_again()
             elif desk.orders.parked:
                 self._stand_by()
-            elif batch := self._collect():
+            elif batch := self._batches.collect():
                 self._work(batch)
                 desk.orders.read()
             elif self._held and desk.ring.upstream_empty():
@@ -79,6 +88,7 @@ class StageRunner:
             return
         self._epoch = self._desk.ring.epoch
         self._again.clear()
+        self._batches.forget()
         for held in self._held.values():
             held.frame.end()
             self._desk.ring.free(held.lease)
@@ -110,24 +120,6 @@ class StageRunner:
                 cure="yield the token of every frame held back in flush",
             )
 
-    def _collect(self) -> list[Lease]:
-        """Take what is ready, and wait for more as long as the batch's policy says."""
-        desk = self._desk
-        batch = desk.ring.take_batch(self._policy.max_batch)
-        first = time.monotonic_ns()
-        while batch and not desk.orders.over:
-            left = self._policy.wait_left(
-                len(batch),
-                first=first,
-                now=time.monotonic_ns(),
-                upstream_empty=desk.ring.upstream_empty(),
-            )
-            if left == 0 or batch[-1].alone:
-                break
-            desk.meter.waited_for_input(desk.wait(left / 1e9))
-            batch += desk.ring.take_batch(self._policy.room(len(batch)))
-        return batch
-
     def _work(self, batch: Iterable[Lease]) -> None:
         started = time.monotonic_ns()
         works = [work for lease in batch if (work := self._accept(lease, started)) is not None]
@@ -140,11 +132,14 @@ class StageRunner:
             )
 
     def _work_again(self) -> None:
-        """Work on the next frame of a batch that failed, by itself."""
-        held = self._held[self._again.popleft()]
-        self._desk.ring.work(held.lease)
-        held.frame = self._desk.frame(held.lease, editable=self._stage.changes_pixels)
-        self._process([Work(held.token, held.frame, alone=True)], time.monotonic_ns())
+        """Work again on frames whose batch failed: suspects one by one, others as many as fit."""
+        seqs, alone = self._again.next(self._batches.policy.max_batch)
+        works = []
+        for held in (self._held[seq] for seq in seqs):
+            self._desk.ring.work(held.lease)
+            held.frame = self._desk.frame(held.lease, editable=self._stage.changes_pixels)
+            works.append(Work(held.token, held.frame, alone=alone))
+        self._process(works, time.monotonic_ns())
 
     def _accept(self, lease: Lease, taken: int) -> Work | None:
         """Open a frame's card; None when there is nothing to do here and it was given on."""
@@ -177,6 +172,8 @@ class StageRunner:
             self._give_all(self._stage.process(works), started)
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, its policy decides
             self._stumble(error, [work.token.seq for work in works])
+        else:
+            self._batches.worked(len(works))
 
     def _stumble_in_flush(self, error: Exception) -> None:
         """All that is held back is tried again, or given up together: nobody knows whose fault."""
@@ -187,7 +184,7 @@ class StageRunner:
             self._desk.ring.undo(each.lease)
         self._start_over()
         if outcome is None:
-            self._again = deque(sorted(self._held))
+            self._again.add(self._held, alone=True)
             return
         for each in held:
             self._give_up(each, outcome)
@@ -195,17 +192,22 @@ class StageRunner:
     def _stumble(self, error: Exception, seqs: Sequence[int]) -> None:
         """Put everything back as it was before the stage raised, and decide how to go on."""
         left = [self._held[seq] for seq in seqs if seq in self._held]
-        outcome = self._failures.decide(error, left)  # raises what ends the run
+        outcome = None
+        if smaller := len(seqs) > 1 and bool(left) and is_out_of_memory(error):
+            traceback.clear_frames(error.__traceback__)  # nothing of the frames is held by it
+            self._batches.ran_out(len(seqs))
+        else:
+            outcome = self._failures.decide(error, left)  # raises what ends the run
         undone = list(self._held.values()) if self._stage.holds else left
         for held in undone:
             held.frame.end()
             self._desk.ring.undo(held.lease)
         self._start_over()
-        again = {*self._again, *(held.token.seq for held in undone)}
+        again = {held.token.seq for held in undone}
         if outcome is not None:
             again.discard(left[0].token.seq)
             self._give_up(left[0], outcome)
-        self._again = deque(sorted(again))
+        self._again.add(again, alone=not smaller)
 
     def _give_up(self, held: Held, outcome: Outcome) -> None:
         """Give on a frame that could not be worked on; a masked one is covered first."""

@@ -21,6 +21,7 @@ import msgspec
 
 from mpflow import errors
 from mpflow.analysis import AnalysisLog
+from mpflow.batcher import Batching
 from mpflow.channel import Channel, Message
 from mpflow.coredumps import forbid_core_dumps
 from mpflow.desk import Desk
@@ -84,6 +85,7 @@ class Worker:
             building=self._building,
         )
         self._meter: Meter | None = None
+        self._batching = Batching()
 
     def serve(self) -> None:
         """Open the stage, then answer orders until ``quit``."""
@@ -170,7 +172,7 @@ class Worker:
                 memory = Memory()
                 if stage.remembers:
                     memory = Memory(desk.name, AnalysisLog(log))
-                StageRunner(desk, stage, job, task.rules, memory).run()
+                StageRunner(desk, stage, job, task.rules, memory, self._batching).run()
             case Sink():
                 parts = _parts_of(stage, task.job)
                 kept = name_in_parts(task.job, ANALYSIS)

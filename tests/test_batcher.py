@@ -8,7 +8,7 @@ MS = 1_000_000
 
 
 @pytest.mark.parametrize(
-    ("size", "now_ms", "upstream_empty", "left_ms"),
+    ("size", "now_ms", "nothing_comes", "left_ms"),
     [
         (0, 0, False, 0),  # nothing to wait with
         (1, 0, False, 15),  # a young batch waits for more
@@ -19,9 +19,9 @@ MS = 1_000_000
         (1, 0, True, 0),  # nothing more will come
     ],
 )
-def test_wait_left(size: int, now_ms: int, upstream_empty: bool, left_ms: int) -> None:
+def test_wait_left(size: int, now_ms: int, nothing_comes: bool, left_ms: int) -> None:
     policy = BatchPolicy(max_batch=4, max_wait_ns=15 * MS)
-    left = policy.wait_left(size, first=1000, now=1000 + now_ms * MS, upstream_empty=upstream_empty)
+    left = policy.wait_left(size, first=1000, now=1000 + now_ms * MS, nothing_comes=nothing_comes)
     assert left == left_ms * MS
 
 
