@@ -159,7 +159,8 @@ class Session:
             f"the supervisor (pid {self._process.pid}) ended {how}",
             cure="run again",
         )
-        report = Report(job.id, hide_credentials(job.input), job.output, partial=job.partial)
+        ends = hide_credentials(job.input), hide_credentials(job.output)
+        report = Report(job.id, *ends, partial=job.partial)
         return JobResult(report, error)
 
     def __enter__(self) -> Self:

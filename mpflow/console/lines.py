@@ -43,7 +43,8 @@ class Lines:
     def started(self, job: JobSpec) -> None:
         """A job is given to the session."""
         self._job = job.id
-        self._write("start", job=job.id, input=hide_credentials(job.input), output=job.output)
+        ends = {"input": hide_credentials(job.input), "output": hide_credentials(job.output)}
+        self._write("start", job=job.id, **ends)
 
     def hear(self, message: Message) -> None:
         """News of the run."""
@@ -69,7 +70,7 @@ class Lines:
             job=outcome.job.id,
             status=str(outcome.status),
             exit_status=EXIT_OK if error is None else error.exit_status,
-            output=outcome.job.output,
+            output=hide_credentials(outcome.job.output),
             partial="" if report is None else report.partial,
             note=outcome.note,
             error=None

@@ -43,14 +43,14 @@ def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
     """What a run would do with each input."""
     for planned in plan:
         job = planned.job
-        source = hide_credentials(job.input)
+        source, output = hide_credentials(job.input), hide_credentials(job.output)
         if planned.error is not None:
             yield f"{source}: would fail: {planned.error}"
         elif planned.skipped:
-            yield f"{source} -> {job.output}: would be skipped, {planned.skipped}"
+            yield f"{source} -> {output}: would be skipped, {planned.skipped}"
         else:
             note = " (overwritten)" if job.overwrite else ""
-            yield f"{source} -> {job.output}{note}"
+            yield f"{source} -> {output}{note}"
 
 
 def _shown(value: Any) -> str:

@@ -51,6 +51,7 @@ def show_plan(arguments: Arguments) -> None:
             {
                 **msgspec.to_builtins(planned.job),
                 "input": hide_credentials(planned.job.input),
+                "output": hide_credentials(planned.job.output),
                 "error": None if planned.error is None else planned.error.what,
                 "skipped": planned.skipped,
             }

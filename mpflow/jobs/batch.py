@@ -120,7 +120,8 @@ class Batch:
             with folders_for(job):
                 result = settle(job, self._converse(self._session, job), strict=strict)
         except MpflowError as error:
-            result = JobResult(Report(job.id, hide_credentials(job.input), job.output), error)
+            ends = hide_credentials(job.input), hide_credentials(job.output)
+            result = JobResult(Report(job.id, *ends), error)
         return _judge(job, result)
 
     def _converse(self, session: Session, job: JobSpec) -> JobResult:
