@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mpflow import __version__
-from mpflow.console import farm_options
+from mpflow.console import farm_options, live_options
 from mpflow.console.door import Door
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
 from mpflow.console.title import hide_credentials_in_title
@@ -43,6 +43,32 @@ def run(ctx: click.Context, /, **given: Any) -> None:
         runs.show_plan(arguments)
     else:
         ctx.exit(runs.run(arguments))
+
+
+@cli.command(epilog=live_options.EXIT_CODES, short_help="Cover faces in a live stream.")
+@live_options.live_options
+@click.pass_context
+def live(ctx: click.Context, /, **given: Any) -> None:
+    """Work on a live stream: a camera, a server, or a file at its own pace.
+
+    \b
+      mpflow live -i rtsp://camera/1 -o rtmp://server/live/key
+      mpflow live -i /dev/video0 -o /dev/video10      # a loopback camera, for video calls
+      mpflow live -i clip.mp4 -o - | ffplay -
+
+    Frames that would come later than --max-latency are dropped, input and output are connected
+    anew when they are lost, and sound is carried along. `mpflow top` shows how it goes, `mpflow
+    ctl` changes it. See docs/live.md.
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console import live as room
+    from mpflow.console.live_arguments import LiveArguments
+
+    arguments = LiveArguments(**given)
+    if arguments.dry_run:
+        room.show_live_plan(arguments)
+    else:
+        ctx.exit(room.run_live(arguments))
 
 
 @cli.command(epilog=farm_options.EXIT_CODES, short_help="Cut a video into chunks for a farm.")

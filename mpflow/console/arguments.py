@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mpflow.console.frames import wanted_frames
+from mpflow.console.stageflags import Flag, encoder_option, for_stages
 from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should begin with first
     from mpflow.config import Resolved
     from mpflow.jobs import Request
-
-Flag = tuple[str, Any, str]
 
 _LINES = (".jsonl", ".json")
 _KEYS = {
@@ -35,6 +34,10 @@ _KEYS = {
     "on_failure": "on_failure",
     "on_alert": "on_alert",
     "core_dumps": "core_dumps",
+    "metrics": "metrics",
+    "name": "name",
+    "alert_p99": "alert_p99",
+    "degrade": "degrade",
 }
 
 
@@ -58,7 +61,7 @@ class Arguments:
     keep_streams: bool | None = None
     keep_metadata: bool | None = None
     device: str | None = None
-    workers: int | None = None
+    workers: int | str | None = None
     memory: int | None = None
     strict: bool | None = None
     offline: bool | None = None
@@ -73,6 +76,11 @@ class Arguments:
     on_failure: str | None = None
     on_alert: str | None = None
     core_dumps: bool | None = None
+    metrics: str | None = None
+    name: str | None = None
+    alert_p99: float | None = None
+    degrade: str | None = None
+    ladder: Sequence[str] = ()
     report: Path | None = None
     tokens: str = ""
     trace: str = ""
@@ -119,6 +127,11 @@ class Arguments:
 
         resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
         command_words(resolved.spec.on_alert)
+        if resolved.spec.live:
+            raise ConfigError(
+                f"preset {resolved.spec.preset!r} is for live runs",
+                cure="use mpflow live, with -i and -o",
+            )
         self._check_kind(resolved)
         return resolved
 
@@ -143,31 +156,10 @@ class Arguments:
             if (value := getattr(self, name)) is not None:
                 yield key, value, f"flag --{name.replace('_', '-')}"
         if self.device is not None:
-            yield from _device_flags(self.preset, self.device)
+            yield from for_stages(self.preset, "device", self.device, "flag --device")
         for text in self.encoder_options:
-            yield _encoder_option(text)
+            yield encoder_option("encode", text)
+        if self.ladder:
+            yield "ladder", list(self.ladder), "flag --ladder"
         for text in self.settings:
             yield parse_set(text)
-
-
-def _device_flags(preset: str, device: str) -> Iterator[Flag]:
-    """``--device`` is for every stage that runs on one."""
-    import msgspec
-
-    from mpflow.config import load_preset
-    from mpflow.importer import stage_class, target_of
-
-    for entry in load_preset(preset).stages:
-        options = msgspec.structs.fields(stage_class(target_of(entry.stage)).Options)
-        if any(option.name == "device" for option in options):
-            yield f"{entry.name or entry.stage}.device", device, "flag --device"
-
-
-def _encoder_option(text: str) -> Flag:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise ConfigError(
-            f"--encoder-option {text!r} is not KEY=VALUE",
-            cure="write for example --encoder-option tune=film",
-        )
-    return f"encode.encoder_options.{key.strip()}", value, f"flag --encoder-option {key.strip()}"

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import reduce
-from typing import Any, TypeVar
-
 import click
 
-from mpflow.console.options import FILE, run_options
+from mpflow.console.options import FILE, MOST_WORKERS, F, give, of_run
 from mpflow.errors import ConfigError
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 EXIT_CODES = """\b
 Exit status:
@@ -30,10 +24,15 @@ _NOT_OF_A_PLAN = {"no", "yes", "recursive", "dry_run", "resume"} | {
     "report",
     "tokens",
     "trace",
+    "name",
+    "metrics",
+    "alert_p99",
+    "ladder",
+    "degrade",
 }
 """Flags that are about one run, or have another meaning here."""
 
-_OF_A_MACHINE = {"workers", "memory", "offline", "as_json", "log_level", "log_file"} | {
+_OF_A_MACHINE = {"memory", "offline", "as_json", "log_level", "log_file"} | {
     "report",
     "tokens",
     "trace",
@@ -91,6 +90,10 @@ _RENDER = (
     ),
 )
 
+_WORKERS = click.option(
+    "--workers", type=click.IntRange(1, MOST_WORKERS), help="Processes that detect faces."
+)
+
 _CONCAT = (
     click.argument("file", metavar="PLAN", type=FILE),
     click.option("-y", "yes", is_flag=True, help="Overwrite an output that exists."),
@@ -105,39 +108,14 @@ _CONCAT = (
 
 def plan_options(command: F) -> F:
     """Give a command the flags of ``plan``."""
-    return _give(command, [*_of_run(but=_NOT_OF_A_PLAN), *_PLAN])
+    return give(command, [*of_run(but=_NOT_OF_A_PLAN), *_PLAN])
 
 
 def render_options(command: F) -> F:
     """Give a command the flags of ``render``."""
-    return _give(command, [*_RENDER, *_of_run(only=_OF_A_MACHINE)])
+    return give(command, [*_RENDER, _WORKERS, *of_run(only=_OF_A_MACHINE)])
 
 
 def concat_options(command: F) -> F:
     """Give a command the flags of ``concat``."""
-    return _give(command, [*_CONCAT, *_of_run(only={"as_json", "log_level"})])
-
-
-def _give(command: F, options: Iterable[Callable[[Any], Any]]) -> F:
-    return reduce(lambda so_far, option: option(so_far), reversed(list(options)), command)
-
-
-def _of_run(*, only: set[str] | None = None, but: Iterable[str] = ()) -> list[Callable[[Any], Any]]:
-    """Flags of ``run``, in its order, as decorators."""
-    run = click.command()(run_options(lambda: None))
-    wanted = [
-        parameter
-        for parameter in run.params
-        if parameter.name not in but and (only is None or parameter.name in only)
-    ]
-    return [_adding(parameter) for parameter in wanted]
-
-
-def _adding(parameter: click.Parameter) -> Callable[[F], F]:
-    def add(command: F) -> F:
-        # click keeps the parameters of a function here until it becomes a command
-        params: list[click.Parameter] = command.__dict__.setdefault("__click_params__", [])
-        params.append(parameter)
-        return command
-
-    return add
+    return give(command, [*_CONCAT, *of_run(only={"as_json", "log_level"})])

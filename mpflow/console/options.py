@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +30,52 @@ Exit status:
 LOG_LEVELS = click.Choice(["debug", "info", "warning", "error"])
 ON_FAILURE = click.Choice(["mask", "pass", "skip", "fail"])
 FILE = click.Path(path_type=Path, dir_okay=False)
+MOST_WORKERS = 32
+
+
+def _workers(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> int | str | None:
+    """A number of workers, or ``auto``."""
+    if value is None or value == "auto":
+        return value
+    number = int(value) if value.isdecimal() else 0
+    if not 1 <= number <= MOST_WORKERS:
+        raise click.BadParameter(f"{value!r} is neither auto nor a number from 1 to {MOST_WORKERS}")
+    return number
+
+
+STEERING = (
+    click.option(
+        "--name",
+        metavar="NAME",
+        help="What `mpflow top` and `mpflow ctl` may call the run.",
+    ),
+    click.option(
+        "--metrics",
+        metavar="HOST:PORT",
+        help="Serve metrics for Prometheus, and /health, there while the run goes on.",
+    ),
+    click.option(
+        "--alert-p99",
+        type=click.FloatRange(0, min_open=True),
+        metavar="MS",
+        help="Alert when one frame in a hundred is older than so many milliseconds at its output.",
+    ),
+    click.option(
+        "--ladder",
+        multiple=True,
+        metavar="RUNG",
+        help="What to give up under load, in order: STAGE.OPTION=VALUE, or 'skip STAGE'; may be "
+        "given more than once.",
+    ),
+    click.option(
+        "--degrade",
+        type=click.Choice(["live", "always", "never"]),
+        help="In which runs the ladder may be climbed.  [default: live]",
+    ),
+)
+"""How a run is called, watched, and kept going under load."""
 
 _RUN = (
     click.argument("paths", nargs=-1, metavar="[INPUT]..."),
@@ -107,7 +153,12 @@ _RUN = (
         help="Keep tags that may tell of people, places and devices.",
     ),
     click.option("--device", metavar="auto|cpu|cuda:N", help="Where models run."),
-    click.option("--workers", type=click.IntRange(1, 32), help="Processes that detect faces."),
+    click.option(
+        "--workers",
+        callback=_workers,
+        metavar="N|auto",
+        help="Processes that detect faces: a number from 1 to 32, or auto, as the load asks.",
+    ),
     click.option(
         "--memory", type=click.IntRange(1), metavar="MIB", help="Shared memory for frames, at most."
     ),
@@ -132,6 +183,7 @@ _RUN = (
         default=None,
         help="Let a crashed worker leave a core dump, which holds pictures.",
     ),
+    *STEERING,
     click.option("--offline/--no-offline", default=None, help="Never use the network."),
     click.option(
         "--json",
@@ -174,4 +226,30 @@ _RUN = (
 
 def run_options(command: F) -> F:
     """Give a command the arguments and flags of ``mpflow run``; they fill an Arguments."""
-    return reduce(lambda so_far, option: option(so_far), reversed(_RUN), command)
+    return give(command, _RUN)
+
+
+def give(command: F, options: Iterable[Callable[[Any], Any]]) -> F:
+    """Give a command arguments and flags, in this order."""
+    return reduce(lambda so_far, option: option(so_far), reversed(list(options)), command)
+
+
+def of_run(*, only: set[str] | None = None, but: Iterable[str] = ()) -> list[Callable[[Any], Any]]:
+    """Flags of ``run``, in its order, as decorators."""
+    run = click.command()(run_options(lambda: None))
+    wanted = [
+        parameter
+        for parameter in run.params
+        if parameter.name not in but and (only is None or parameter.name in only)
+    ]
+    return [_adding(parameter) for parameter in wanted]
+
+
+def _adding(parameter: click.Parameter) -> Callable[[F], F]:
+    def add(command: F) -> F:
+        # click keeps the parameters of a function here until it becomes a command
+        params: list[click.Parameter] = command.__dict__.setdefault("__click_params__", [])
+        params.append(parameter)
+        return command
+
+    return add

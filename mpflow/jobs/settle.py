@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -32,12 +33,15 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
 
     The partial file of a failed job is kept if it plays, else removed, and the error's cure says
     which. ``strict`` makes it an error (Degraded) of a job that is done when frames were damaged,
-    missing, or not delivered as asked.
+    missing, or not delivered as asked. Of a live job nothing is kept or taken back: what has left
+    has left.
     """
     if result.error is None:
         _clear_up(job)
         degraded = strict and _is_degraded(result.report)
         return JobResult(result.report, _degraded(result.report)) if degraded else result
+    if job.live:
+        return replace(result, error=_of_a_stream(result.error))
     if job.chunk and isinstance(result.error, Interrupted):
         again = "nothing of the chunk was kept: render it again"
         return JobResult(result.report, _completed(result.error, again, named=False))
@@ -60,6 +64,11 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     )
     kept = _kept(partial, frames, going_on)
     return JobResult(report, _completed(result.error, kept, named=bool(frames or going_on)))
+
+
+def _of_a_stream(error: MpflowError) -> MpflowError:
+    """The error without a word on partial files: a stream has none."""
+    return _completed(error, "", named=False) if isinstance(error, Interrupted) else error
 
 
 def _clear_up(job: JobSpec) -> None:
@@ -103,6 +112,8 @@ def _is_degraded(report: Report) -> bool:
 
 
 def _ends_early(report: Report) -> bool:
+    if report.live:
+        return False  # a stream is over when it is over
     return report.frames_expected is not None and _frames_of(report) < report.frames_expected
 
 

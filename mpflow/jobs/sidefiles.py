@@ -86,7 +86,7 @@ def require_ours(flag: str, path: str, begin: re.Pattern[bytes], cure: str) -> N
 
 def _below(job: JobSpec, folder: str, ending: str) -> str:
     """What a job's file is called: after its output, below a folder as the output is."""
-    if job.output in ("", STDOUT):
+    if job.output in ("", STDOUT) or is_url(job.output):
         return f"{'stream' if is_url(job.input) else Path(job.input).name}{ending}"
     output = Path(job.output)
     if folder and output.is_relative_to(folder):
