@@ -29,6 +29,11 @@ class Collector:
         """What holds for the next batch; in single-frame mode one frame that waits for no other."""
         return self._batching.policy(time.monotonic_ns(), self._desk.orders.helm.mode)
 
+    @property
+    def has_put_by(self) -> bool:
+        """Whether a frame was taken that has not been given out."""
+        return self._suspect is not None
+
     def collect(self) -> list[Lease]:
         """Take what is ready, and wait for more as long as the policy says."""
         desk = self._desk

@@ -48,6 +48,14 @@ class Crew:
         """How many workers of a stage take frames."""
         return sum(_is_at_work(handle) for handle in self._of(stage))
 
+    def reach(self, stage: str, workers: int, why: str) -> int:
+        """Come as near to so many workers as can be; how many are active then."""
+        while self.active(stage) < workers and self.seat(stage, why):
+            pass
+        while self.active(stage) > workers and self.vacate(stage, why):
+            pass
+        return self.active(stage)
+
     def seat(self, stage: str, why: str) -> bool:
         """One more worker for a stage; False when there is none to be had."""
         if not self._may_move():

@@ -63,7 +63,7 @@ class StageRunner:
             self._leave_the_past()
             if self._again:
                 self._work_again()
-            elif desk.orders.parked:
+            elif desk.orders.parked and not self._batches.has_put_by:
                 self._stand_by()
             elif batch := self._batches.collect():
                 self._work(batch)
