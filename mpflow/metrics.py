@@ -7,9 +7,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from mpflow.shm import Doing, Segment, State, Stats, Word, WorkerStats, read_stats
+from mpflow.errors import ContractError
+from mpflow.shm import COUNTS as COUNTERS
+from mpflow.shm import COUNTS, Doing, Segment, State, Stats, Word, WorkerStats, read_stats
+
+__all__ = ["COUNTERS", "Meter", "Progress", "suspect"]
 
 PROGRESS_EVERY_S = 0.25
+
+COUNTERS = COUNTS
+"""Names that a stage may count under."""
+
+_CPU_EVERY_NS = 100_000_000
+"""How often a worker says how much processor time it used: asking costs a call of the system."""
 
 
 class Meter:
@@ -17,7 +27,7 @@ class Meter:
 
     def __init__(self, segment: Segment, worker: int) -> None:
         self._row = Stats(segment, worker)
-        self._batch_limit = 0
+        self._cpu_due = 0
         self.doing(Doing.WORKING)
 
     def worked(
@@ -25,7 +35,56 @@ class Meter:
     ) -> None:
         """Add time spent working and what came of it."""
         self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches, damaged=damaged)
-        self._row.beat(time.monotonic_ns())
+        self._beat()
+
+    def timed(self, service_ns: int, waited_ns: int) -> None:
+        """Note how long a frame was worked on here, and how long it had waited before that."""
+        self._row.time(max(service_ns, 0), max(waited_ns, 0))
+
+    def age(self, nanoseconds: int) -> None:
+        """Note how old a frame is that has reached the end."""
+        self._row.age(max(nanoseconds, 0))
+
+    def count(self, counter: str, more: int = 1) -> None:
+        """Add to one of COUNTERS."""
+        self._row.count(counter, more)
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """A stage waits for the world outside: time waited, and no hang."""
+        self.doing(Doing.WAITING)
+        began = time.monotonic_ns()
+        try:
+            yield
+        finally:
+            waited = time.monotonic_ns() - began
+            self.outside_ns += waited
+            self._row.add(wait_input_ns=waited)
+            self.doing(Doing.WORKING)
+        self.cpu()
+
+    def timed(self, service_ns: int, waited_ns: int) -> None:
+        """Take in how long one frame was worked on, and how long it had waited before."""
+        self._row.time(service_ns, waited_ns)
+
+    def age(self, nanoseconds: int) -> None:
+        """Take in how old a frame was when it left this worker."""
+        self._row.age(nanoseconds)
+
+    def count(self, name: str, more: int = 1) -> None:
+        """Add to one of ``COUNTERS``."""
+        if name not in COUNTERS:
+            raise ContractError(
+                f"there is no counter {name}", cure=f"the counters are {', '.join(COUNTERS)}"
+            )
+        self._row.count(name, more)
+
+    def cpu(self) -> None:
+        """Say how much processor time this process has used, now and then."""
+        now = time.monotonic_ns()
+        if now >= self._cpu_due:
+            self._cpu_due = now + _CPU_EVERY_NS
+            self._row.set_cpu(time.process_time_ns())
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -44,27 +103,37 @@ class Meter:
     @property
     def batch_limit(self) -> int:
         """The largest batch that fits its memory, by whoever was this worker; 0 is not known."""
-        return self._batch_limit
+        return self._row.snapshot().batch_limit
 
     @batch_limit.setter
     def batch_limit(self, frames: int) -> None:
-        self._batch_limit = frames
+        self._row.set_batch_limit(frames)
 
     def ran_out_of_memory(self) -> None:
         """Count a batch for which there was no memory."""
+        self._row.count("out_of_memory")
 
     def doing(self, what: Doing) -> None:
         """Say what the worker is at."""
         self._row.set_state(what)
         self._row.beat(time.monotonic_ns())
 
+    def _beat(self) -> None:
+        now = time.monotonic_ns()
+        self._row.beat(now)
+        if now - self._cpu_noted > CPU_EVERY_NS:
+            self._cpu_noted = now
+            self._row.set_cpu(time.process_time_ns())
+
     def waited_for_input(self, nanoseconds: int) -> None:
         """Add time without a frame to work on."""
         self._row.add(wait_input_ns=nanoseconds)
+        self.cpu()
 
     def waited_for_slot(self, nanoseconds: int) -> None:
         """Add time without a free slot."""
         self._row.add(wait_slot_ns=nanoseconds)
+        self.cpu()
 
 
 class Placed(Protocol):

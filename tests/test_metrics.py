@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import pytest
 
-from mpflow.metrics import Meter, Progress, suspect
-from mpflow.shm import Geometry, Segment, State, Word
+from mpflow.errors import ContractError
+from mpflow.metrics import COUNTERS, Meter, Progress, suspect
+from mpflow.shm import Geometry, Segment, State, Word, read_stats, read_times
 
 
 @dataclass(frozen=True)
@@ -71,3 +73,42 @@ def test_a_stall_is_a_time_without_any_frame_and_can_be_forgiven(segment: Segmen
     progress.forgive(50)
     assert not progress.stalled(61)
     assert progress.stalled(61.1)
+
+
+def test_every_counter_has_a_cell_of_its_own_and_no_other_is_known(segment: Segment) -> None:
+    meter = Meter(segment, 1)
+    for place, name in enumerate(COUNTERS, 1):
+        meter.count(name, place)
+    row = read_stats(segment)[1]
+    assert [getattr(row, name) for name in COUNTERS] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(ContractError, match="no counter naps"):
+        meter.count("naps")
+
+
+def test_times_of_frames_are_kept_whole_and_in_buckets(segment: Segment) -> None:
+    meter = Meter(segment, 2)
+    meter.timed(3_000_000, 40_000_000)
+    meter.timed(5_000_000, 0)
+    meter.age(70_000_000)
+    times, row = read_times(segment, 2), read_stats(segment)[2]
+    assert (times.service.count, times.waited.count, times.age.count) == (2, 2, 1)
+    assert (row.service_ns, row.waited_ns, row.age_ns) == (8_000_000, 40_000_000, 70_000_000)
+    assert times.service.mean == 4_000_000
+    assert times.age.quantile(0.99) == pytest.approx(70_000_000, rel=1 / 16)
+
+
+def test_a_successor_finds_the_batch_limit_of_the_worker_before(segment: Segment) -> None:
+    Meter(segment, 1).batch_limit = 4
+    assert Meter(segment, 1).batch_limit == 4
+
+
+def test_processor_time_is_told_now_and_then(segment: Segment, monkeypatch) -> None:
+    clock = [1_000_000_000]
+    monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0])
+    monkeypatch.setattr(time, "process_time_ns", lambda: clock[0] // 2)
+    meter, told = Meter(segment, 1), []
+    for _ in range(4):
+        meter.worked(1)
+        told.append(read_stats(segment)[1].cpu_ns)
+        clock[0] += 60_000_000
+    assert told == [500_000_000, 500_000_000, 560_000_000, 560_000_000]
