@@ -9,14 +9,11 @@ from typing import Any, Protocol
 
 from mpflow.errors import ContractError
 from mpflow.shm import COUNTS as COUNTERS
-from mpflow.shm import COUNTS, Doing, Segment, State, Stats, Word, WorkerStats, read_stats
+from mpflow.shm import Doing, Segment, State, Stats, Word, WorkerStats, read_stats
 
 __all__ = ["COUNTERS", "Meter", "Progress", "suspect"]
 
 PROGRESS_EVERY_S = 0.25
-
-COUNTERS = COUNTS
-"""Names that a stage may count under."""
 
 _CPU_EVERY_NS = 100_000_000
 """How often a worker says how much processor time it used: asking costs a call of the system."""
@@ -28,6 +25,8 @@ class Meter:
     def __init__(self, segment: Segment, worker: int) -> None:
         self._row = Stats(segment, worker)
         self._cpu_due = 0
+        self.outside_ns = 0
+        """Time in which the stage itself has waited for the world outside."""
         self.doing(Doing.WORKING)
 
     def worked(
@@ -35,32 +34,7 @@ class Meter:
     ) -> None:
         """Add time spent working and what came of it."""
         self._row.add(busy_ns=nanoseconds, frames=frames, batches=batches, damaged=damaged)
-        self._beat()
-
-    def timed(self, service_ns: int, waited_ns: int) -> None:
-        """Note how long a frame was worked on here, and how long it had waited before that."""
-        self._row.time(max(service_ns, 0), max(waited_ns, 0))
-
-    def age(self, nanoseconds: int) -> None:
-        """Note how old a frame is that has reached the end."""
-        self._row.age(max(nanoseconds, 0))
-
-    def count(self, counter: str, more: int = 1) -> None:
-        """Add to one of COUNTERS."""
-        self._row.count(counter, more)
-
-    @contextmanager
-    def outside(self) -> Iterator[None]:
-        """A stage waits for the world outside: time waited, and no hang."""
-        self.doing(Doing.WAITING)
-        began = time.monotonic_ns()
-        try:
-            yield
-        finally:
-            waited = time.monotonic_ns() - began
-            self.outside_ns += waited
-            self._row.add(wait_input_ns=waited)
-            self.doing(Doing.WORKING)
+        self._row.beat(time.monotonic_ns())
         self.cpu()
 
     def timed(self, service_ns: int, waited_ns: int) -> None:
@@ -85,6 +59,19 @@ class Meter:
         if now >= self._cpu_due:
             self._cpu_due = now + _CPU_EVERY_NS
             self._row.set_cpu(time.process_time_ns())
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """A stage waits for the world outside: time waited, and no hang."""
+        self.doing(Doing.WAITING)
+        began = time.monotonic_ns()
+        try:
+            yield
+        finally:
+            waited = time.monotonic_ns() - began
+            self.outside_ns += waited
+            self._row.add(wait_input_ns=waited)
+            self.doing(Doing.WORKING)
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -117,13 +104,6 @@ class Meter:
         """Say what the worker is at."""
         self._row.set_state(what)
         self._row.beat(time.monotonic_ns())
-
-    def _beat(self) -> None:
-        now = time.monotonic_ns()
-        self._row.beat(now)
-        if now - self._cpu_noted > CPU_EVERY_NS:
-            self._cpu_noted = now
-            self._row.set_cpu(time.process_time_ns())
 
     def waited_for_input(self, nanoseconds: int) -> None:
         """Add time without a frame to work on."""
