@@ -10,7 +10,7 @@ import time
 
 from mpflow.batcher import Batching, BatchPolicy
 from mpflow.desk import Desk
-from mpflow.shm import Lease, State
+from mpflow.shm import Lease
 
 
 class Collector:
@@ -81,12 +81,7 @@ class Collector:
         """Whether a batch had better not wait. A live input will send something; in other runs
         frames wait for others only while some are on their way."""
         ring = self._desk.ring
-        if self._live:
-            return ring.upstream_empty()
-        return not any(
-            word.state is not State.FREE and word.stage < ring.stage and word.epoch == ring.epoch
-            for word in ring.words()
-        )
+        return ring.upstream_empty() if self._live else ring.upstream_idle()
 
     def _keep_limit(self) -> None:
         """Let the report show it, and whoever takes this worker's place find it."""
