@@ -71,6 +71,58 @@ def live(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(room.run_live(arguments))
 
 
+@cli.command(short_help="Watch a run from another shell.")
+@click.argument("run", required=False, default="")
+@click.option("--once", is_flag=True, help="Show it once and leave.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON line at each refresh.")
+@click.option(
+    "--interval",
+    type=click.FloatRange(0.1, 3600),
+    default=1.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds from one refresh to the next.",
+)
+def top(run: str, once: bool, as_json: bool, interval: float) -> None:
+    """How a run is doing: rate, backlog, age, busy and idle ratios, batches, drops, memory.
+
+    RUN is its id, its --name or its process id; without it, the only one there is. `mpflow ctl`
+    lists them. q leaves. Only runs of the same user are seen.
+    """
+    from mpflow.console.top import show_top
+
+    show_top(run, as_json=as_json, once=once, interval=interval)
+
+
+@cli.command(
+    short_help="List runs, and steer one.", context_settings={"ignore_unknown_options": True}
+)
+@click.argument("run", required=False, default="")
+@click.argument("action", required=False, default="")
+@click.argument("words", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def ctl(run: str, action: str, words: tuple[str, ...], as_json: bool) -> None:
+    """List the runs that are going on, or ask one for something.
+
+    \b
+      mpflow ctl                                list them
+      mpflow ctl RUN stats                      how it is doing
+      mpflow ctl RUN set detect.every 2         change an option of a stage
+      mpflow ctl RUN skip enhance               leave a stage out; unskip takes it in again
+      mpflow ctl RUN mode single|throughput|auto
+      mpflow ctl RUN preview look.png           a picture of the output, as it is now
+      mpflow ctl RUN stop                       end it in order
+
+    RUN is an id, a --name or a process id. Only runs of the same user are seen and can be steered.
+    """
+    from mpflow.console import ctl as room
+
+    if run:
+        room.carry_out(run, action or "stats", words, as_json=as_json)
+    else:
+        room.show_runs(as_json=as_json)
+
+
 @cli.command(epilog=farm_options.EXIT_CODES, short_help="Cut a video into chunks for a farm.")
 @farm_options.plan_options
 @click.pass_context

@@ -15,15 +15,19 @@ from mpflow.models.store import ModelStore
 Invoke = Callable[..., Result]
 
 
-@pytest.mark.parametrize("command", ["run", "demo", "models", "presets", "doctor", "clean"])
+COMMANDS = ["run", "live", "top", "ctl", "demo", "models", "presets", "doctor", "clean"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_a_help_text(invoke: Invoke, command: str) -> None:
     answer = invoke(command, "--help")
     assert answer.exit_code == 0
     assert "Usage:" in answer.output
 
 
-def test_help_of_run_lists_every_exit_status(invoke: Invoke) -> None:
-    text = invoke("run", "--help").output
+@pytest.mark.parametrize("command", ["run", "live"])
+def test_help_of_a_run_lists_every_exit_status(invoke: Invoke, command: str) -> None:
+    text = invoke(command, "--help").output
     table = text[text.index("Exit status:") :]
     listed = [int(word) for word in table.split() if word.isdigit()]
     assert listed == [0, 1, 2, 3, 4, 5, 6, 130, 143, 141]

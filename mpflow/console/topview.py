@@ -1,0 +1,161 @@
+"""One snapshot of a running pipeline as a screen: a header, its stages, its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mpflow.accounts import Spread
+from mpflow.console.text import size
+from mpflow.snapshot import Snapshot, StageView, WorkerView
+from mpflow.tokens import Mode
+
+_STAGES = (
+    *("STAGE", "WORKERS", "RATE", "WAIT", "MAX", "OLDEST", "BUSY", "IDLE", "BATCH"),
+    *("P50", "P95", "P99", "WAITED", "SHED", "LESS"),
+)
+_WORKERS = ("WORKER", "PID", "STATE", "FRAMES", "BUSY", "CPU", "MEMORY", "BATCH", "RESTARTS")
+
+
+def screen(snapshot: Snapshot | None) -> RenderableType:
+    """The whole screen; a run that has no figures yet says so."""
+    if snapshot is None:
+        return Text("the run is starting: no figures yet")
+    return Group(
+        *header(snapshot),
+        Text(),
+        _table(_STAGES, [_stage(stage) for stage in snapshot.stages]),
+        Text(),
+        _table(_WORKERS, [_worker(worker) for worker in snapshot.workers]),
+    )
+
+
+def header(snapshot: Snapshot) -> Iterator[Text]:
+    """Who it is, how it goes, and what holds it up."""
+    yield _who(snapshot)
+    yield _pace(snapshot)
+    yield _counts(snapshot)
+    yield _machine(snapshot)
+    if snapshot.trouble:
+        yield Text(f"trouble: {snapshot.trouble}", style="bold red")
+    if snapshot.bottleneck:
+        yield Text(snapshot.bottleneck, style="bold")
+
+
+def duration(seconds: float) -> str:
+    """A time that a person can take in: ``4.2 ms``, ``310 ms``, ``1.25 s``."""
+    if seconds <= 0:
+        return "-"
+    if seconds < 0.01:
+        return f"{seconds * 1000:.1f} ms"
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def clock(seconds: float) -> str:
+    """Seconds as m:ss, h:mm:ss or days and hours."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours >= 24:
+        return f"{hours // 24} d {hours % 24} h"
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _who(snapshot: Snapshot) -> Text:
+    name = f"{snapshot.name} ({snapshot.run})" if snapshot.name else snapshot.run
+    kind = "live" if snapshot.live else "files"
+    parts = [name, snapshot.preset, kind, snapshot.state, f"up {clock(snapshot.uptime)}"]
+    text = Text("mpflow ", style="bold")
+    text.append("  ".join([*parts, f"pid {snapshot.pid}"]), style="not bold")
+    return text
+
+
+def _pace(snapshot: Snapshot) -> Text:
+    whole = "" if snapshot.total is None else f" of {snapshot.total}"
+    text = Text(f"{snapshot.frames}{whole} frames  {snapshot.rate:.1f}/s  age {_age(snapshot.age)}")
+    style = "yellow" if snapshot.mode is Mode.SINGLE_FRAME or snapshot.level else ""
+    text.append(f"  mode {snapshot.mode}", style=style)
+    if snapshot.level or snapshot.notes:
+        given_up = " ".join(snapshot.notes) or "nothing"
+        text.append(f", level {snapshot.level}: {given_up}", style=style)
+    if snapshot.reason:
+        text.append(f" ({snapshot.reason})", style="dim")
+    return text
+
+
+def _age(age: Spread) -> str:
+    if not age.count:
+        return "-"
+    return f"p50 {duration(age.p50)}, p95 {duration(age.p95)}, p99 {duration(age.p99)}"
+
+
+def _counts(snapshot: Snapshot) -> Text:
+    text = Text()
+    counts = {
+        "dropped": snapshot.dropped,
+        "missed": snapshot.missed,
+        "degraded": snapshot.degraded,
+        "damaged": snapshot.damaged,
+        "restarts": snapshot.restarts,
+        "reconnects": snapshot.reconnects,
+        "alerts": sum(snapshot.alerts.values()),
+    }
+    for word, count in counts.items():
+        text.append(f"{word} {count}  ", style="yellow" if count else "dim")
+    return text
+
+
+def _machine(snapshot: Snapshot) -> Text:
+    used = snapshot.slots - snapshot.free
+    return Text(
+        f"idle {snapshot.idle_ratio:.0%}  ring {used}/{snapshot.slots} in use"
+        f"  memory {size(snapshot.memory)}  machine: memory {snapshot.memory_share:.0%},"
+        f" CPU {snapshot.cpu_share:.0%}",
+    )
+
+
+def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="reverse")
+    for number, title in enumerate(titles):
+        table.add_column(title, justify="left" if number == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _stage(stage: StageView) -> tuple[str, ...]:
+    workers = f"{stage.workers}/{stage.seats} auto" if stage.auto else str(stage.workers)
+    return (
+        stage.name,
+        workers,
+        f"{stage.rate:.1f}",
+        str(stage.depth),
+        str(stage.high_water),
+        duration(stage.oldest),
+        f"{stage.busy_ratio:.0%}",
+        f"{stage.idle_ratio:.0%}",
+        f"{stage.batch:.1f}",
+        duration(stage.service.p50),
+        duration(stage.service.p95),
+        duration(stage.service.p99),
+        duration(stage.waited.p50),
+        str(stage.shed),
+        str(stage.degraded),
+    )
+
+
+def _worker(worker: WorkerView) -> tuple[str, ...]:
+    doing = worker.state if worker.doing in ("", worker.state) else f"{worker.state} {worker.doing}"
+    return (
+        worker.label,
+        "-" if worker.pid is None else str(worker.pid),
+        doing,
+        str(worker.frames),
+        f"{worker.busy_ratio:.0%}",
+        f"{worker.cpu_ratio:.0%}",
+        size(worker.memory),
+        str(worker.batch_limit or "-"),
+        str(worker.restarts),
+    )
