@@ -1,5 +1,6 @@
 """Errors keep their class, cure and facts when they travel."""
 
+import errno
 import inspect
 
 import pytest
@@ -35,3 +36,36 @@ def test_a_subclass_from_outside_travels_as_the_nearest_known_class() -> None:
         """Defined where the other side cannot know it."""
 
     assert type(from_wire(to_wire(OurError("no")))) is errors.InputError
+
+
+class OutOfMemoryError(RuntimeError):
+    """As cupy and torch name theirs."""
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), True),
+        (OutOfMemoryError("on the device"), True),
+        (RuntimeError("CUDA failure 2: out of memory ; GPU=0"), True),
+        (RuntimeError("CUDA_ERROR_OUT_OF_MEMORY: out of memory"), True),
+        (RuntimeError("Failed to allocate memory for requested buffer of size 939524096"), True),
+        (RuntimeError("CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED"), True),
+        (RuntimeError("std::bad_alloc"), True),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
+        (OSError(errno.ENOSPC, "No space left on device"), False),
+        (ValueError("operands could not be broadcast"), False),
+        (errors.ModelError("the model is out of memory"), False),
+    ],
+    ids=str,
+)
+def test_lack_of_memory_is_known_by_class_or_by_words(error: Exception, expected: bool) -> None:
+    assert errors.is_out_of_memory(error) is expected
+
+
+def test_lack_of_memory_is_seen_below_what_was_raised_over_it() -> None:
+    error = ValueError("no batch")
+    error.__cause__ = MemoryError()
+    assert errors.is_out_of_memory(error)
+    error.__cause__ = KeyError("input")
+    assert not errors.is_out_of_memory(error)

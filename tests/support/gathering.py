@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 
 from mpflow.stage import Options, Stage, Work
@@ -9,9 +10,11 @@ from mpflow.tokens import Token
 
 
 class GatherOptions(Options, frozen=True):
-    """The largest batch."""
+    """The largest batch, how long it waits to be full, and how long it takes."""
 
     batch: int = 4
+    wait_ms: float = 1000.0
+    delay_ms: float = 0
 
 
 class Gather(Stage[GatherOptions]):
@@ -26,8 +29,9 @@ class Gather(Stage[GatherOptions]):
 
     @property
     def max_wait_ms(self) -> float:
-        return 1000.0
+        return self.options.wait_ms
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
+        time.sleep(self.options.delay_ms / 1000)  # a stage that takes so long a batch
         for work in batch:
             yield work.token.with_field("gathering.batch", len(batch))
