@@ -11,7 +11,7 @@ files are described in the kernel's cgroup-v1 and cgroup-v2 documents.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
 PROC_SELF = Path("/proc/self")
@@ -38,10 +38,35 @@ def memory_left(proc: Path = PROC_SELF) -> int | None:
     return min(left, default=None)
 
 
+def memory_share(within: Iterable[Path]) -> float | None:
+    """The share of its limit that the fullest of these groups has used; None without a limit."""
+    shares = [
+        _used(group) / limit
+        for group in within
+        if (limit := _limit(group)) is not None and limit > 0
+    ]
+    return max(shares, default=None)
+
+
 def quota_cores(proc: Path = PROC_SELF) -> int | None:
     """The tightest quota of CPU time in whole cores, rounded up; None without a quota."""
-    cores = [quota for group in groups("cpu", proc) if (quota := _quota(group)) is not None]
-    return min(cores, default=None)
+    return min((max(1, math.ceil(cores)) for _, cores in cpu_quotas(proc)), default=None)
+
+
+def cpu_quotas(proc: Path = PROC_SELF) -> list[tuple[Path, float]]:
+    """Every group around this process that has a quota of CPU time, and the quota in cores."""
+    found = [(group, _quota(group)) for group in groups("cpu", proc)]
+    return [(group, cores) for group, cores in found if cores is not None]
+
+
+def cpu_used(group: Path) -> float | None:
+    """Seconds of CPU time that a group has used so far; None where it does not say."""
+    for line in _lines(group / "cpu.stat"):
+        name, _, value = line.partition(" ")
+        if name == "usage_usec":
+            return int(value) / 1e6
+    nanoseconds = _number(group / "cpuacct.usage")
+    return None if nanoseconds is None else nanoseconds / 1e9
 
 
 def groups(controller: str, proc: Path = PROC_SELF) -> Iterator[Path]:
@@ -104,14 +129,14 @@ def _used(group: Path) -> int:
     return used - next((int(idle[name]) for name in _IDLE_FILES if name in idle), 0)
 
 
-def _quota(group: Path) -> int | None:
+def _quota(group: Path) -> float | None:
     words = " ".join(_lines(group / "cpu.max")).split()
     if len(words) != 2:
         names = "cpu.cfs_quota_us", "cpu.cfs_period_us"
         words = [line for name in names for line in _lines(group / name)]
     if len(words) != 2 or words[0] in ("max", "-1") or int(words[1]) <= 0:
         return None
-    return max(1, math.ceil(int(words[0]) / int(words[1])))
+    return int(words[0]) / int(words[1])
 
 
 def _number(path: Path) -> int | None:
