@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
@@ -12,10 +11,11 @@ from rich.text import Text
 
 from mpflow.channel import Message
 from mpflow.console import text
+from mpflow.console.durations import clock
+from mpflow.console.livewords import pace_words
 from mpflow.jobs.batch import Outcome
 from mpflow.logbook import LEVELS
 from mpflow.spec import JobSpec
-from mpflow.urls import hide_credentials
 
 
 class Bar:
@@ -33,9 +33,9 @@ class Bar:
     def started(self, job: JobSpec) -> None:
         """A job is given to the session."""
         self._begun = time.monotonic()
-        name = Path(job.input).name or hide_credentials(job.input)
+        name = text.name_of(job.input)
         label = name if self._jobs == 1 else f"[{job.id}/{self._jobs}] {name}"
-        self._progress = _Stages(self._console, label)
+        self._progress = _Stages(self._console, label, live=job.live)
         self._progress.start()
 
     def hear(self, message: Message) -> None:
@@ -69,17 +69,18 @@ class _Frames(ProgressColumn):
     """``120/400``, or the count alone while the length is not known."""
 
     def render(self, task: Task) -> Text:
-        total = "?" if task.total is None else f"{task.total:.0f}"
-        return Text(f"{task.completed:.0f}/{total}", style="progress.download")
+        total = "" if task.total is None else f"/{task.total:.0f}"
+        return Text(f"{task.completed:.0f}{total}", style="progress.download")
 
 
 class _Stages(Progress):
     """The bar and, below it on one line, each stage's rate and how busy it is in percent."""
 
-    def __init__(self, console: Console, label: str) -> None:
+    def __init__(self, console: Console, label: str, *, live: bool = False) -> None:
+        self._live = live
         super().__init__(
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            *(() if live else (BarColumn(),)),  # a stream has no end that it could come near to
             _Frames(),
             TextColumn("{task.fields[rate]}", markup=False),
             TextColumn("{task.fields[left]}", markup=False),
@@ -96,13 +97,12 @@ class _Stages(Progress):
 
     def take(self, message: Message, now: float) -> None:
         """Show new figures; ``now`` is in seconds since the job began."""
-        left = message["eta_s"]
         self.update(
             self._task,
             completed=message["frame"],
             total=message["total"],
             rate=f"{message['fps']:.1f} frames/s",
-            left="" if left is None else f"{_clock(left)} left",
+            left=self._left(message, now),
         )
         self._below = Text(
             "  ".join(self._stage_figures(message, now)),
@@ -117,6 +117,13 @@ class _Stages(Progress):
         yield from super().get_renderables()
         yield getattr(self, "_below", Text())
 
+    def _left(self, message: Message, now: float) -> str:
+        """The time left, or how a stream is doing."""
+        if self._live:
+            return pace_words(message, now)
+        left = message["eta_s"]
+        return "" if left is None else f"{clock(left)} left"
+
     def _stage_figures(self, message: Message, now: float) -> list[str]:
         span, self._last_time = now - self._last_time, now
         figures = []
@@ -125,10 +132,3 @@ class _Stages(Progress):
             self._last[name] = stage["frames"]
             figures.append(f"{name} {rate:.0f}/s {stage['busy_ratio']:.0%}")
         return figures
-
-
-def _clock(seconds: float) -> str:
-    """Seconds as m:ss or h:mm:ss."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

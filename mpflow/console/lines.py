@@ -1,7 +1,8 @@
 """JSON lines on standard output, one event a line, for programs.
 
     start     job, input, output
-    progress  job, frame, total, fps, eta_s, dropped, stages {name: {frames, busy_ratio}}
+    progress  job, frame, total, fps, eta_s, backlog, age_p99, mode, level, dropped, missed,
+              degraded, reconnects, stages {name: {frames, busy_ratio}}
     warning   job, stage, frame, text
     done      job, status, exit_status, output, partial, note, error {type, what, cure}, report
     end       exit_status, jobs {status: count}
@@ -9,6 +10,7 @@
 
 ``total`` and ``eta_s`` are null while they are not known; ``frame`` of a warning is null when it
 is about no frame. ``busy_ratio`` is the share of its time that a stage has worked so far, 0..1.
+``backlog`` frames wait for a stage, ``age_p99`` is seconds, and null while nothing is measured.
 ``report`` is that of ``--report`` (docs/reports.md). ``done`` comes once for each job of the plan,
 whatever became of it; ``error`` (console/door.py) comes alone, when nothing could be started.
 """
@@ -30,7 +32,10 @@ from mpflow.spec import JobSpec
 from mpflow.urls import hide_credentials
 
 _WARNINGS = ("warning", "error", "critical")
-_PROGRESS = ("job", "frame", "total", "fps", "eta_s", "dropped", "stages")
+_PROGRESS = (
+    *("job", "frame", "total", "fps", "eta_s", "backlog", "age_p99", "mode", "level"),
+    *("dropped", "missed", "degraded", "reconnects", "stages"),
+)
 
 
 class Lines:

@@ -10,12 +10,13 @@ from typing import Any
 
 import click
 
+from mpflow.console.livewords import ends, stream_words
 from mpflow.console.lost import lost_lines
-from mpflow.errors import Degraded, InternalError, MpflowError
+from mpflow.errors import Degraded, InternalError, Interrupted, MpflowError
 from mpflow.jobs.batch import Outcome, Status
 from mpflow.logbook import LEVELS
 from mpflow.report import Report
-from mpflow.urls import hide_credentials
+from mpflow.urls import hide_credentials, is_url
 
 _MARKS = {
     Status.DONE: "done",
@@ -84,7 +85,7 @@ def summary(report: Report) -> str:
         frames = "frame or packet" if report.damaged == 1 else "frames or packets"
         parts.append(f"{report.damaged} damaged {frames} skipped")
     parts.extend(_irregular(report))
-    return f"{report.output}: {', '.join(parts)}"
+    return f"{ends(report)}: {', '.join(parts)}"
 
 
 def _irregular(report: Report) -> Iterator[str]:
@@ -93,6 +94,7 @@ def _irregular(report: Report) -> Iterator[str]:
         yield words
     if report.restarts:
         yield f"{counted(report.restarts, 'worker')} replaced"
+    yield from stream_words(report)
 
 
 def batch_table(outcomes: Sequence[Outcome], units: str = "inputs") -> list[str]:
@@ -107,6 +109,11 @@ def batch_table(outcomes: Sequence[Outcome], units: str = "inputs") -> list[str]
         for row in rows
     ]
     return [*lines, _tally(outcomes, units)]
+
+
+def name_of(path: str) -> str:
+    """What an input is called: a file by its last part, a URL without what lets somebody in."""
+    return hide_credentials(path) if is_url(path) else Path(path).name or path
 
 
 def counted(count: int, noun: str) -> str:
@@ -127,11 +134,11 @@ def size(count: int) -> str:
 def _row(outcome: Outcome) -> tuple[str, str, str, str]:
     report, error = outcome.report, outcome.error
     frames = counted(report.frames_written, "frame") if report is not None else "-"
-    name = Path(outcome.job.input).name or hide_credentials(outcome.job.input)
+    name, output = name_of(outcome.job.input), hide_credentials(outcome.job.output)
     if error is not None:
         kept = f" -> {report.partial}" if report is not None and report.partial else ""
         return _MARKS[outcome.status], frames, name, error.what + kept
-    return _MARKS[outcome.status], frames, name, outcome.note or outcome.job.output
+    return _MARKS[outcome.status], frames, name, outcome.note or output
 
 
 def _tally(outcomes: Sequence[Outcome], units: str) -> str:
@@ -142,7 +149,10 @@ def _tally(outcomes: Sequence[Outcome], units: str) -> str:
 
 def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False) -> None:
     """A job that has ended: an error in full, else one line; a batch's table says the rest."""
-    if outcome.error is not None and outcome.status is not Status.NOT_RUN:
+    if outcome.job.live and outcome.report is not None and outcome.report.frames_written:
+        _show_summary(outcome.report)
+        _show_end(outcome.error, debug=debug, log=log)
+    elif outcome.error is not None and outcome.status is not Status.NOT_RUN:
         whole = isinstance(outcome.error, Degraded)
         if whole and outcome.report is not None:
             _show_summary(outcome.report)
@@ -154,7 +164,16 @@ def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False
     elif outcome.status is Status.DONE and outcome.report is not None:
         _show_summary(outcome.report)
     elif alone:
-        say(f"mpflow: {outcome.job.output}: {outcome.status}, {outcome.note}")
+        output = hide_credentials(outcome.job.output)
+        say(f"mpflow: {output}: {outcome.status}, {outcome.note}")
+
+
+def _show_end(error: MpflowError | None, *, debug: bool, log: Log) -> None:
+    """Why a stream ended, where that was before its own end: a signal is the usual way."""
+    if isinstance(error, Interrupted):
+        say(f"mpflow: {error.what}")
+    elif error is not None:
+        show_error(error, debug=debug, log=log)
 
 
 def _show_summary(report: Report) -> None:

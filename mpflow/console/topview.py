@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mpflow.accounts import Spread
+from mpflow.console.durations import clock, duration
 from mpflow.console.text import size
 from mpflow.snapshot import Snapshot, StageView, WorkerView
 from mpflow.tokens import Mode
@@ -43,24 +44,6 @@ def header(snapshot: Snapshot) -> Iterator[Text]:
         yield Text(f"trouble: {snapshot.trouble}", style="bold red")
     if snapshot.bottleneck:
         yield Text(snapshot.bottleneck, style="bold")
-
-
-def duration(seconds: float) -> str:
-    """A time that a person can take in: ``4.2 ms``, ``310 ms``, ``1.25 s``."""
-    if seconds <= 0:
-        return "-"
-    if seconds < 0.01:
-        return f"{seconds * 1000:.1f} ms"
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
-
-
-def clock(seconds: float) -> str:
-    """Seconds as m:ss, h:mm:ss or days and hours."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours >= 24:
-        return f"{hours // 24} d {hours % 24} h"
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _who(snapshot: Snapshot) -> Text:

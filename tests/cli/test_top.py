@@ -17,7 +17,8 @@ from snapshots import snapshot_of, spread, stage_view
 from steered import SteeredRun, going_on
 
 from mpflow import rundir
-from mpflow.console.topview import clock, duration, screen
+from mpflow.console.durations import clock, duration
+from mpflow.console.topview import screen
 from mpflow.snapshot import Snapshot
 from mpflow.tokens import Mode
 
