@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,8 @@ class JobRing:
     batches: Sequence[int]
     remembers: bool
     log: int
+    sound: tuple[socket.socket, ...] = ()
+    """Both ends of what carries the sound of a live run past the frames."""
 
     @classmethod
     def make(
@@ -47,11 +50,18 @@ class JobRing:
             tell("warning", text)
         bells = [Bell.create() for _ in spec.stages]
         remembers = any(demand.remembers for demand in demands)
-        return cls(segment, bells, cut_batches(demands, geometry.slots), remembers, log)
+        batches = cut_batches(demands, geometry.slots)
+        sound = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if spec.live else ()
+        return cls(segment, bells, batches, remembers, log, sound)
 
-    def descriptors(self) -> list[int]:
-        """What a worker is given of it, in the order of its ``begin``."""
-        return [self.segment.fd, self.log, *(bell.fileno() for bell in self.bells)]
+    def descriptors(self, stage: int) -> list[int]:
+        """What a worker of a stage is given of it, in the order of its ``begin``.
+
+        The two ends of a live run get their end of the sound behind everything else.
+        """
+        ends = {0: self.sound[:1], len(self.bells) - 1: self.sound[1:]}
+        sound = [end.fileno() for end in ends.get(stage, ())]
+        return [self.segment.fd, self.log, *(bell.fileno() for bell in self.bells), *sound]
 
     def task(self, spec: PipelineSpec, job: JobSpec, media: MediaInfo, worker: int) -> Task:
         """One worker's part of the job, without what differs from time to time."""
@@ -80,6 +90,8 @@ class JobRing:
         """Let go of everything."""
         self.segment.close()
         os.close(self.log)
+        for end in self.sound:
+            end.close()
         for bell in self.bells:
             bell.close()
 

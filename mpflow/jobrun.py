@@ -154,7 +154,9 @@ class JobRun:
         task = msgspec.structs.replace(
             task, wait=wait, started=self.started_ns, helm=self.helm, books=books
         )
-        handle.tell("begin", self.ring.descriptors(), task=msgspec.to_builtins(task))
+        handle.tell(
+            "begin", self.ring.descriptors(handle.plan.stage), task=msgspec.to_builtins(task)
+        )
 
     def steer(self, helm: Helm) -> None:
         """From now on the run is steered like this."""

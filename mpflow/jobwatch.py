@@ -61,14 +61,16 @@ def watch_clock(run: JobRun, now: float) -> None:
 def watch_stall(run: JobRun, progress: Progress, now: float) -> None:
     """End a job in which no frame has moved for too long, and say who has the oldest one.
 
-    A caller may take its time over a frame (a person at a prompt, say), and a sink over closing
-    a large file; neither is a stall.
+    A caller may take its time over a frame (a person at a prompt, say), a sink over closing a
+    large file, and the ends of a live run over the world outside; none of that is a stall.
     """
     if run.segment is None or run.clock.deadline is not None or not progress.stalled(now):
         return
     places = [worker.plan for worker in run.workers]
     culprit = run.workers[suspect(run.segment.words(), places)]
-    if isinstance(culprit, CallerHandle) or _is_closing(run, progress, now):
+    row = progress.counts[culprit.plan.id]
+    outside = row.state == Doing.WAITING
+    if isinstance(culprit, CallerHandle) or outside or _is_closing(run, progress, now):
         progress.forgive(progress.patience)
         return
     run.end.abort(

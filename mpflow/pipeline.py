@@ -108,8 +108,10 @@ class Pipeline:
         message, descriptors = orders.wait_for_begin()
         task = msgspec.convert(message["task"], Task)
         segment = Segment.attach(descriptors[0])
-        bells = [Bell(fd) for fd in descriptors[2:]]
-        for descriptor in descriptors[:2]:  # the second is the analysis log, of no use here
+        stop = 2 + len(self._spec.stages)
+        bells = [Bell(fd) for fd in descriptors[2:stop]]
+        # besides the ring there are the analysis log and perhaps the sound, of no use here
+        for descriptor in (*descriptors[:2], *descriptors[stop:]):
             os.close(descriptor)
         try:
             yield from self._frames(session.channel, segment, bells, orders, task)
@@ -133,7 +135,7 @@ class Pipeline:
         meter, video = Meter(segment, plan.id), task.media.video
         desk = Desk.at(CALLER.name, ring, meter, orders, video, number=plan.number)
         channel.send("begun")
-        runner = SinkRunner(desk, open_book(task, desk))
+        runner = SinkRunner(desk, open_book(task, desk), task)
         yield from runner.frames()
         orders.raise_if_failed()
         summary = runner.close(SinkSummary(runner.written))

@@ -93,7 +93,8 @@ class Rescue:
             self._dead.append(handle)
             self._recover_dead()
             return
-        run.read = None  # the source comes to its end again, after the rewind
+        if not run.job.live:
+            run.read = None  # the source comes to its end again, after the rewind
         if run.machine.is_in(JobState.CONCLUDING):
             run.go(JobState.RUNNING, f"{handle.label} is replaced")
 
@@ -168,11 +169,15 @@ class Rescue:
         if self._rewind is None:
             return
         handle, place = self._rewind
-        if not handle.alive or self._recover(handle, place.frame) is None:
+        found = self._recover(handle, place.frame) if handle.alive else None
+        if found is None:
             if not handle.alive:
                 self._rewind = None
             return
         self._rewind = None
+        if self._run.job.live:
+            self._go_on(handle, found)
+            return
         self._run.read = None
         self._run.tell("debug", f"the ring starts at frame {place.frame}", handle)
         told = msgspec.to_builtins(place)
@@ -180,6 +185,13 @@ class Rescue:
         if not self._run.source_went:
             self._run.source_went = True
             self._run.source.tell("go", place=told)
+
+    def _go_on(self, handle: WorkerHandle, found: Recovery) -> None:
+        """A live run's new sink takes what comes next: nothing can be made again."""
+        if found.lost:
+            self._run.tell("warning", f"{len(found.lost)} frames were lost with it", handle)
+        handle.tell("go", place=msgspec.to_builtins(Place(found.goes_on_at or 0)))
+        self._run.conclude_if_read()
 
     def _recover(self, handle: WorkerHandle, durable: int | None) -> Recovery | None:
         """Account for a worker's slots; None when it has to be tried again, or was fatal."""
@@ -192,6 +204,7 @@ class Rescue:
                 handle.plan.id,
                 handle.plan.stage,
                 durable,
+                live=run.job.live,
                 within=0.1,
             )
         except LockTimeout as timeout:

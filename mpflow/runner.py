@@ -1,9 +1,10 @@
 """The loop of a stage in the middle: take a batch, work on it, give each frame on.
 
     take -> accept -> process -> stamp -> give          until the job is over
-              |          |-- raises: pixels put back, each frame again by itself, then the policy
-              |          `-- no memory: pixels put back, all frames again, fewer at once
-              `-- not wanted, given up, or known already: given on without work
+      |       |          |-- raises: pixels put back, each frame again by itself, then the policy
+      |       |          `-- no memory: pixels put back, all frames again, fewer at once
+      |       `-- not wanted, left out, given up, or known already: given on without work
+      `-- too late, in a live run: dropped
 
 It waits on its bell and on the supervisor's orders, always bounded, and looks again. The ends'
 loops are in sourcerunner.py and sinkrunner.py.
@@ -24,7 +25,9 @@ from mpflow.collector import Collector
 from mpflow.desk import Desk
 from mpflow.errors import ContractError, is_out_of_memory
 from mpflow.failing import Again, Failures, Held, Outcome
+from mpflow.heed import Heed
 from mpflow.recall import Memory
+from mpflow.shedding import Shedder
 from mpflow.shm import Lease, ViewSurvives
 from mpflow.spec import Job, Rules
 from mpflow.stage import Stage, Work
@@ -42,12 +45,15 @@ class StageRunner:
         rules: Rules,
         memory: Memory,
         batching: Batching | None = None,
+        heed: Heed | None = None,
     ) -> None:
         self._desk = desk
         self._stage = stage
         self._job = job
         self._memory = memory
         self._failures = Failures(desk, rules)
+        self._heed = heed or Heed(desk, stage, rules)
+        self._shedder = Shedder(desk, rules)
         size = min(stage.max_batch, rules.batch or stage.max_batch)
         asked = BatchPolicy(size, int(stage.max_wait_ms * 1e6))
         self._batches = Collector(desk, batching or Batching(), asked, live=rules.live)
@@ -61,6 +67,7 @@ class StageRunner:
         self._recall()
         while not desk.orders.over:
             self._leave_the_past()
+            self._heed.look()
             if self._again:
                 self._work_again()
             elif desk.orders.parked and not self._batches.has_put_by:
@@ -122,7 +129,12 @@ class StageRunner:
 
     def _work(self, batch: Iterable[Lease]) -> None:
         started = time.monotonic_ns()
-        works = [work for lease in batch if (work := self._accept(lease, started)) is not None]
+        works = []
+        for lease in batch:
+            if self._shedder.newest_first:
+                self._shedder.leave_behind(lease)
+            if not self._shedder.drops(lease) and (work := self._accept(lease, started)):
+                works.append(work)
         self._process(works, started)
         if len(self._held) > self._stage.holds + len(self._again):
             raise ContractError(
@@ -144,6 +156,9 @@ class StageRunner:
     def _accept(self, lease: Lease, taken: int) -> Work | None:
         """Open a frame's card; None when there is nothing to do here and it was given on."""
         token = replace(wire.unpack(lease.token), retries=lease.retries)
+        token = self._heed.note_mode(token)
+        if token.wants(self._desk.name) and self._heed.left_out:
+            token = self._heed.leave_out(token)
         if not token.wants(self._desk.name):
             self._desk.ring.give(lease, wire.pack(token))
             return None
@@ -237,6 +252,8 @@ class StageRunner:
                 cure="yield each frame's token exactly once",
             )
         stamp = Stamp(desk.name, desk.worker, held.taken, started, time.monotonic_ns())
+        desk.meter.timed(stamp.ended - started, started - token.since)
+        token = self._heed.note_degraded(token)
         held.frame.end()
         self._memory.keep(token)
         try:

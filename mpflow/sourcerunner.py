@@ -20,7 +20,7 @@ from mpflow.desk import Desk
 from mpflow.errors import describe
 from mpflow.policies.failure import Retry, decide
 from mpflow.shm import Lease
-from mpflow.spec import Job, Place, SourceSummary
+from mpflow.spec import Job, Place, Rules, SourceSummary
 from mpflow.stage import Picture, Source
 from mpflow.tokens import Stamp, Token
 
@@ -31,13 +31,13 @@ class SourceRunner:
     """Copies each picture of a source into a free slot and publishes it."""
 
     def __init__(
-        self, desk: Desk, source: Source[Any], job: Job, ops: tuple[str, ...], *, retries: int = 0
+        self, desk: Desk, source: Source[Any], job: Job, ops: tuple[str, ...], rules: Rules
     ) -> None:
         self._desk = desk
         self._source = source
         self._job = job
         self._ops = ops
-        self._retries = retries
+        self._rules = rules
         self._epoch = -1
         self._begun = Place()
         self._stamps = array("q")
@@ -85,7 +85,7 @@ class SourceRunner:
             except Exception as error:
                 ring = self._desk.ring
                 attempt = 1 if ring.published > place.frame else attempt
-                verdict = decide(error, attempt, self._retries, "fail")
+                verdict = decide(error, attempt, self._rules.retries, "fail")
                 if not isinstance(verdict, Retry):
                     raise
                 attempt += 1
@@ -127,12 +127,16 @@ class SourceRunner:
         return lease
 
     def _publish(self, lease: Lease, picture: Picture, taken: int, decoded: int) -> bool:
+        """Copy a picture that was decoded between two moments, and hand it over."""
         desk = self._desk
         copying = time.monotonic_ns()
         frame = desk.frame(lease)
         picture.fill(frame)
         frame.end()
         now = time.monotonic_ns()
+        born = taken if picture.arrived is None else picture.arrived
+        # as if it had been decoded right before it was copied: what lies between is waiting
+        started = max(born, copying - (decoded - taken))
         token = Token(
             request=self._job.spec.id,
             seq=lease.seq,
@@ -141,13 +145,17 @@ class SourceRunner:
             duration=picture.duration,
             key=picture.key,
             ops=self._ops,
-            born=taken,
-            stamps=(Stamp(desk.name, desk.worker, taken, taken + copying - decoded, now),),
+            born=born,
+            deadline=_after(born, self._rules.max_latency) if self._rules.live else None,
+            ttl=_after(born, self._rules.ttl),
+            mode=desk.orders.helm.mode,
+            stamps=(Stamp(desk.name, desk.worker, born, started, now),),
         )
         self._remember(lease.seq, picture.pts)
-        fresh = desk.ring.publish(lease, wire.pack(token))
+        fresh = desk.ring.publish(lease, wire.pack(token), born=born)
         damaged, self._damaged = self._source.damaged - self._damaged, self._source.damaged
         desk.meter.worked(decoded - taken + now - copying, frames=1, damaged=max(0, damaged))
+        desk.meter.timed(now - started, started - born)
         return fresh
 
     def _wait_for_rewind(self) -> bool:
@@ -185,3 +193,8 @@ class SourceRunner:
         if not 0 <= at < len(self._stamps) or self._stamps[at] == _NO_STAMP:
             return None
         return self._stamps[at]
+
+
+def _after(born: int, seconds: float) -> int | None:
+    """The moment so many seconds after ``born``; None for no limit."""
+    return born + int(seconds * 1e9) if seconds else None

@@ -289,8 +289,11 @@ class Sink(_Base[O_co]):
         """
 
     @abstractmethod
-    def write(self, token: Token, frame: Frame) -> None:
-        """Take the next frame. Pixels exported by ``Frame.export`` may be used until released."""
+    def write(self, token: Token, frame: Frame) -> str | None:
+        """Take the next frame. Pixels exported by ``Frame.export`` may be used until released.
+
+        The sink of a live run that cannot deliver it (its receiver is away) says why.
+        """
 
     @abstractmethod
     def finish(self, *, complete: bool) -> SinkSummary:

@@ -109,6 +109,11 @@ class Token:
             return None
         return float(self.pts * Fraction(*self.time_base))
 
+    @property
+    def since(self) -> int:
+        """Since when nobody has worked on the frame: the last stage's end, or its birth."""
+        return self.stamps[-1].ended if self.stamps else self.born
+
     def wants(self, stage: str) -> bool:
         """Whether ``stage`` is still to be done."""
         return stage in self.ops
@@ -135,6 +140,11 @@ class Token:
         change = Change(stage, f"ops:-{op}", reason)
         ops = tuple(name for name in self.ops if name != op)
         return replace(self, ops=ops, changes=(*self.changes, change))
+
+    def with_degradations(self, notes: Sequence[str]) -> Token:
+        """Note what the frame was not given of what was asked, each once."""
+        new = tuple(note for note in notes if note not in self.degradations)
+        return replace(self, degradations=(*self.degradations, *new)) if new else self
 
     def with_mode(self, mode: Mode, *, stage: str, reason: str) -> Token:
         """Note the mode the frame ran under, saying who set it and why."""

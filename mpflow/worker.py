@@ -27,7 +27,9 @@ from mpflow.coredumps import forbid_core_dumps
 from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
+from mpflow.heed import Heed
 from mpflow.importer import AnyStage, build
+from mpflow.livesource import LiveSourceRunner
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.reactor import STOP_SIGNALS
@@ -83,8 +85,13 @@ class Worker:
             report=lambda key, value: channel.send("fact", key=key, value=value),
             warn=lambda text: channel.send("warning", text=text),
             building=self._building,
+            waiting=self._waiting,
+            count=self._count,
+            alert=lambda kind, text: channel.send("alert", what=kind, text=text, frame=-1),
+            leaving=self._leaving,
         )
         self._meter: Meter | None = None
+        self._orders: Orders | None = None
         self._batching = Batching()
 
     def serve(self) -> None:
@@ -92,6 +99,7 @@ class Worker:
         with self._reporting("start"):
             stage = build(self._plan.spec, self._context)
             stage.open()
+            self._own = stage.options
             demand = _demand_of(stage)
         self._channel.send("ready", demand=msgspec.to_builtins(demand))
         while True:
@@ -122,28 +130,32 @@ class Worker:
     def _job(self, stage: AnyStage, task: Task, descriptors: list[int]) -> None:
         plan = self._plan
         segment_fd, log_fd, *bell_fds = descriptors
+        sound = bell_fds.pop() if len(bell_fds) > plan.stages else -1
         segment = Segment.attach(segment_fd)
         os.close(segment_fd)
         bells = [Bell(fd) for fd in bell_fds]
         try:
             ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=_order_of(stage))
             self._meter = meter = Meter(segment, plan.id)
-            orders = Orders(self._channel, task.helm)
+            self._orders = orders = Orders(self._channel, task.helm)
             video = task.media.video
             desk = Desk.at(plan.spec.name, ring, meter, orders, video, number=plan.number)
-            self._run(stage, task, desk, log_fd)
+            self._run(stage, task, desk, log_fd, sound)
         finally:
-            self._meter = None
+            self._meter = self._orders = None
             os.close(log_fd)
+            if sound >= 0:
+                os.close(sound)
             segment.close()
             for bell in bells:
                 bell.close()
         self._channel.send("idle")
 
-    def _run(self, stage: AnyStage, task: Task, desk: Desk, log: int) -> None:
+    def _run(self, stage: AnyStage, task: Task, desk: Desk, log: int, sound: int) -> None:
+        job = Job(task.job, task.media, sound)
         try:
             with self._building() if task.job.resume else contextlib.nullcontext():
-                stage.begin(Job(task.job, task.media))
+                stage.begin(job)
         except Exception as error:  # noqa: BLE001 - reported to the supervisor, whatever it is
             self._channel.send("failed", phase="begin", error=errors.to_wire(error))
             desk.orders.wait_over()
@@ -154,7 +166,7 @@ class Worker:
         place = desk.orders.wait_to_go() if task.wait else kept
         with self._reporting("run"):
             if place is not None:
-                self._loop(stage, task, desk, place, log)
+                self._loop(stage, task, job, desk, place, log)
             elif isinstance(stage, Sink):  # the run is over before it could go on
                 summary = stage.finish(complete=False)
                 self._channel.send("finished", summary=msgspec.to_builtins(summary))
@@ -162,23 +174,25 @@ class Worker:
             if isinstance(stage, Stage):
                 stage.end()
 
-    def _loop(self, stage: AnyStage, task: Task, desk: Desk, place: Place, log: int) -> None:
-        job = Job(task.job, task.media)
+    def _loop(  # noqa: PLR0913, PLR0917 - one value for each thing that a loop needs
+        self, stage: AnyStage, task: Task, job: Job, desk: Desk, place: Place, log: int
+    ) -> None:
         match stage:
             case Source():
-                runner = SourceRunner(desk, stage, job, task.ops, retries=task.rules.retries)
-                runner.run(place, self._say_ended)
+                runs = LiveSourceRunner if task.rules.live else SourceRunner
+                runs(desk, stage, job, task.ops, task.rules).run(place, self._say_ended)
             case Stage():
                 memory = Memory()
                 if stage.remembers:
                     memory = Memory(desk.name, AnalysisLog(log))
-                StageRunner(desk, stage, job, task.rules, memory, self._batching).run()
+                heed = Heed(desk, stage, task.rules, self._own)
+                StageRunner(desk, stage, job, task.rules, memory, self._batching, heed).run()
             case Sink():
                 parts = _parts_of(stage, task.job)
                 kept = name_in_parts(task.job, ANALYSIS)
                 spill = Spill(log, parts / kept) if parts and task.remembers else None
                 book = open_book(task, desk, parts, place)
-                wrote = self._sink(stage, SinkRunner(desk, book, place, spill))
+                wrote = self._sink(stage, SinkRunner(desk, book, task, place, spill))
                 self._channel.send("finished", summary=msgspec.to_builtins(wrote))
 
     def _say_ended(self, summary: SourceSummary) -> None:
@@ -193,6 +207,21 @@ class Worker:
                 summary = runner.close(sink.finish(complete=False))
                 self._channel.send("salvaged", summary=msgspec.to_builtins(summary))
             raise
+
+    def _waiting(self) -> contextlib.AbstractContextManager[None]:
+        """What a stage enters while it waits for the world outside."""
+        return contextlib.nullcontext() if self._meter is None else self._meter.outside()
+
+    def _count(self, counter: str, more: int) -> None:
+        if self._meter is not None:
+            self._meter.count(counter, more)
+
+    def _leaving(self) -> bool:
+        """Whether the job is to end; looks for orders."""
+        if self._orders is None:
+            return False
+        self._orders.read()
+        return self._orders.leave
 
     def _building(self) -> contextlib.AbstractContextManager[None]:
         """What a stage enters for work that takes long; before a job there is nobody to tell."""

@@ -3,7 +3,7 @@
 A sign of life is any change of a worker's row of counters; one that waits counts the time it
 waits, so a stage that holds frames back is not taken for hung while it looks for more. The
 clock of a worker runs only while it has something to do, and says neither that it builds nor
-that it starts.
+that it starts, nor that it waits for the world outside (a network that is silent).
 
 Whoever keeps the lock stops all others too. So while the same process has the lock at one look
 after another, and its own counters stand still, nobody else is blamed, and after a few seconds
@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 from mpflow.policies.limits import Pace
 from mpflow.shm import Doing, WorkerStats
+
+_EXCUSED = frozenset({Doing.BUILDING, Doing.WAITING})
 
 LOCK_LIMIT_S = 5.0
 """The lock is kept for microseconds; so long only by a process that is stopped or hangs."""
@@ -46,7 +48,7 @@ class Sight:
     def at_work(self) -> bool:
         """Whether its clock runs."""
         busy = self.held > 0 or self.waiting > 0
-        return busy and not self.excused and self.row.state != Doing.BUILDING
+        return busy and not self.excused and self.row.state not in _EXCUSED
 
 
 @dataclass(frozen=True, slots=True)

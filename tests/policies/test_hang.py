@@ -44,8 +44,9 @@ def test_a_worker_that_leaves_work_untouched_is_overdue(sight: Sight, words: str
         IDLE,
         replace(HOLDER, excused=True),
         replace(HOLDER, row=replace(ROW, state=Doing.BUILDING)),
+        replace(HOLDER, row=replace(ROW, state=Doing.WAITING)),
     ],
-    ids=["nothing to do", "starting or closing", "building"],
+    ids=["nothing to do", "starting or closing", "building", "waiting for the world outside"],
 )
 def test_one_without_work_or_with_an_excuse_is_never_overdue(sight: Sight) -> None:
     assert watch((0, sight), (1e6, sight), (2e6, sight)) == [[], [], []]
@@ -61,7 +62,7 @@ def test_one_without_work_or_with_an_excuse_is_never_overdue(sight: Sight) -> No
         {"wait_input_ns": 1},
         {"wait_slot_ns": 1},
         {"damaged": 1},
-        {"state": Doing.WAITING},
+        {"state": Doing.IDLE},
     ],
 )
 def test_any_change_of_its_row_is_a_sign_of_life(moved: dict[str, int]) -> None:
