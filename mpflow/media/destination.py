@@ -1,0 +1,200 @@
+"""Where a live output goes, and how FFmpeg is told to get it there.
+
+    rtmp rtmps      FLV                rtsp rtsps        RTP, announced
+    udp tcp tls     MPEG-TS            http https        MPEG-TS, put in pieces
+    NAME.EXT        by its ending      -                 NUT, or what is asked for
+    /dev/videoN     raw pictures, as a camera gives them
+
+Networks are written to by FFmpeg's ``fifo`` muxer: it connects and sends in a thread of its own, so
+that nothing here ever waits for them, and hands on the options that bound how long it waits itself.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import cast
+from urllib.parse import urlsplit
+
+import av
+from av import ContainerFormat
+from av.format import Flags
+
+from mpflow.errors import ConfigError, OutputError
+from mpflow.media.address import authorities
+from mpflow.media.muxer import FRAGMENTED, Fragments
+from mpflow.media.source import ffmpeg_name
+from mpflow.spec import STDOUT
+from mpflow.urls import hide_credentials, is_url
+
+_CONTAINERS = {
+    "rtmp": "flv",
+    "rtmps": "flv",
+    "rtsp": "rtsp",
+    "rtsps": "rtsp",
+    **dict.fromkeys(("udp", "tcp", "tls", "http", "https"), "mpegts"),
+}
+SECURE = frozenset({"rtmps", "rtsps", "tls", "https"})
+"""Protocols whose servers show a certificate."""
+
+FIFO_PACKETS = 4
+"""Packets on their way into FFmpeg's thread: a muxer that takes more than these is connected."""
+
+_SHORT = {"ts": "mpegts", "m2ts": "mpegts", "mkv": "matroska"}
+_DEVICE = re.compile(r"(?:v4l2:)?(/dev/video\d+|(?<=v4l2:).+)")
+_CAMERA = "video4linux2"
+_SRT = (
+    "write udp://127.0.0.1:5000, and have a program behind that speaks SRT:"
+    " srt-live-transmit udp://127.0.0.1:5000 srt://HOST:9000"
+)
+
+
+class Kind(Enum):
+    """What is at the other end."""
+
+    NETWORK = "network"
+    FILE = "file"
+    STDOUT = "standard output"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """``timeout`` bounds each wait, in seconds. Certificates are checked by the authorities in
+    ``ca_file`` (empty: those the machine trusts), or not at all where that is ``insecure``."""
+
+    timeout: float = 5.0
+    insecure: bool = False
+    ca_file: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where an output goes: ``target`` as FFmpeg is given it, ``container`` by FFmpeg's name."""
+
+    text: str
+    kind: Kind
+    target: str
+    container: str
+    protocol: str = ""
+
+    @property
+    def shown(self) -> str:
+        """As a person may see it: without passwords and stream keys."""
+        return "standard output" if self.kind is Kind.STDOUT else repr(hide_credentials(self.text))
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it can be lost and reached again."""
+        return self.kind in (Kind.NETWORK, Kind.DEVICE)
+
+    @property
+    def has_global_header(self) -> bool:
+        """Whether the container keeps a stream's header apart from its packets."""
+        flags = ContainerFormat(self.container, "w").flags
+        return bool(flags & cast(int, Flags.global_header.value))
+
+    def holds(self, codec: str) -> bool:
+        """Whether the container has a place for that coding; ``codec`` is an encoder's name."""
+        trial = av.open(io.BytesIO(), "w", format=self.container)
+        try:
+            trial.add_stream(codec)
+        except ValueError:
+            return False
+        return True
+
+    def options(self, caution: Caution) -> tuple[str, dict[str, str]]:
+        """The muxer to open, and its options."""
+        muxing = {"flush_packets": "1", "fflags": "+bitexact", **_muxing(self.container)}
+        if self.kind is not Kind.NETWORK:
+            return self.container, muxing
+        bound = "timeout" if self.container == "rtsp" else "rw_timeout"
+        timeout = str(round(caution.timeout * 1e6))
+        sending = {bound: timeout, **_SENDING.get(self.protocol, {})}
+        if self.protocol in SECURE:
+            sending |= _trust(caution)
+        return "fifo", {
+            "fifo_format": self.container,
+            "queue_size": str(FIFO_PACKETS),
+            "format_opts": _joined({**muxing, **sending}),
+            "max_interleave_delta": "1",  # order is made before: keep no packet back
+        }
+
+
+def find_destination(text: str, container: str = "") -> Destination:
+    """Take an output's name apart; raises OutputError or ConfigError for what cannot be one.
+
+    ``container`` is FFmpeg's name of one, or a file's ending, where the name does not tell.
+    """
+    if text == STDOUT:
+        return Destination(text, Kind.STDOUT, text, _container(container or "nut"))
+    if found := _DEVICE.fullmatch(text):
+        return Destination(text, Kind.DEVICE, found[1], _CAMERA)
+    if is_url(text):
+        return _network(text, container)
+    if not text:
+        raise ConfigError("there is no output", cure="give one with -o; - is standard output")
+    ending = Path(text).suffix.lstrip(".")
+    return Destination(text, Kind.FILE, ffmpeg_name(text), _container(container or ending))
+
+
+def _network(text: str, container: str) -> Destination:
+    protocol = urlsplit(text).scheme.lower()
+    if protocol not in _CONTAINERS:
+        known = ", ".join(_CONTAINERS)
+        cure = _SRT if protocol == "srt" else f"one of {known}, a file, /dev/videoN or -"
+        raise OutputError(f"{protocol}:// is nothing that can be written to", cure=cure)
+    name = _container(container or _CONTAINERS[protocol])
+    return Destination(text, Kind.NETWORK, text, name, protocol)
+
+
+def _container(name: str) -> str:
+    known = _SHORT.get(name.lower(), name.lower())
+    try:
+        if known:
+            return ContainerFormat(known, "w").name
+    except ValueError:
+        pass
+    raise ConfigError(
+        f"there is no container {name!r}" if name else "the output does not name its container",
+        cure="end it in .ts, .mkv, .mp4 or .flv, or give a format: mpegts, matroska, mp4, flv, nut",
+    )
+
+
+def _muxing(container: str) -> dict[str, str]:
+    if container in FRAGMENTED:
+        return {"movflags": "".join(f"+{flag}" for flag in Fragments.EXACT.value)}
+    return _MUXING.get(container, {})
+
+
+# Sound goes out packet by packet in a transport stream, and FLV's header is not to be amended.
+_MUXING = {
+    "mpegts": {"pes_payload_size": "0"},
+    "flv": {"flvflags": "no_duration_filesize"},
+    "rtsp": {"rtsp_transport": "tcp"},
+}
+_PUT = {"method": "PUT", "content_type": "video/mp2t", "chunked_post": "1"}
+_SENDING = {
+    "udp": {"pkt_size": "1316"},  # whole packets of a transport stream in one Ethernet frame
+    "http": _PUT,
+    "https": _PUT,
+}
+
+
+def _trust(caution: Caution) -> dict[str, str]:
+    """How certificates are checked: FFmpeg checks nothing unless told."""
+    if caution.insecure:
+        return {"tls_verify": "0"}
+    return {"tls_verify": "1", "ca_file": caution.ca_file or authorities()}
+
+
+def _joined(options: dict[str, str]) -> str:
+    """Options as FFmpeg takes several in one: k=v:k=v, with what parts them escaped."""
+    return ":".join(f"{key}={_escaped(value)}" for key, value in options.items())
+
+
+def _escaped(value: str) -> str:
+    return re.sub(r"([\\':=])", r"\\\1", value)

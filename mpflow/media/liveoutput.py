@@ -1,0 +1,248 @@
+"""A live output: pictures and sound in, one connection after the other out.
+
+    write -> connected? -> encoder -> Delivery -> away
+    rest  -> sound that is due, news of the connection, the next try
+
+Whatever happens at the other end, nothing here waits for it: pictures that come while there is no
+connection, or while it stands still, are dropped and counted. Each connection begins with a key
+frame of a fresh encoder, and its time with the first picture or sound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import inf
+
+from mpflow.errors import MpflowError
+from mpflow.frame import Frame
+from mpflow.media.connection import Connection
+from mpflow.media.destination import Caution, Destination, Kind
+from mpflow.media.livecoder import LiveRecipe, LiveSettings
+from mpflow.media.liveerrors import is_hopeless, lost, unreachable
+from mpflow.media.pictures import PictureMaker
+from mpflow.media.sound import SoundReceiver
+from mpflow.media.soundtrack import SoundQueue
+from mpflow.media.timeline import Stamps
+from mpflow.spec import Job
+from mpflow.tokens import Token
+
+# Pictures are dropped while what was coded before has waited longer than this, in seconds.
+_STANDING_S = 1.0
+# The next try comes after so long, then twice as long each time, up to the longest.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
+# An input with sound tells of it with its first packets: wait so long before going on without.
+_SILENCE_S = 1.0
+# How old pictures are taken to be before any came, and what is added to how old they are.
+_UNKNOWN_AGE_S, _MARGIN_S = 2.0, 0.1
+# With each picture the oldest one so far counts a little less.
+_FORGETTING = 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRequest:
+    """How a live output is to be made; see the options of ``send``."""
+
+    settings: LiveSettings
+    audio: bool = True
+    audio_bitrate: str = "128k"
+    caution: Caution = field(default_factory=Caution)
+    retry: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """Whom the output tells: warnings, alerts by kind, counters, and waits."""
+
+    warn: Callable[[str], None] = lambda text: None
+    alert: Callable[[str, str], None] = lambda kind, text: None
+    count: Callable[[str, int], None] = lambda counter, more: None
+    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+class LiveOutput:
+    """One output for the time of one job. Raises OutputError when it is lost for good."""
+
+    def __init__(
+        self, job: Job, destination: Destination, request: LiveRequest, voice: Voice
+    ) -> None:
+        self.written = 0
+        self.dropped = 0
+        self._destination = destination
+        self._request = request
+        self._voice = voice
+        self._place = job.spec.partial
+        self._recipe = LiveRecipe(job.media.video, request.settings, destination, voice.warn)
+        recipe = self._recipe.recipe
+        self._pictures = PictureMaker(recipe.codec, recipe.shape, recipe.video)
+        self._stamps = Stamps(recipe.step)
+        heard = request.audio and destination.kind is not Kind.DEVICE
+        expected = heard and any(stream.kind == "audio" for stream in job.media.streams)
+        self._sound = SoundQueue(SoundReceiver(job.sound if expected else -1))
+        self._expects_sound = expected and job.sound >= 0
+        self._age = _UNKNOWN_AGE_S
+        self._first_picture: float | None = None
+        self._lost_at: float | None = None
+        self._pause, self._next_try = _FIRST_PAUSE_S, 0.0
+        self._connections = 0
+        self._is_down = False
+        self._link: Connection | None = None
+        if not self._expects_sound:
+            self._connect()
+
+    def write(self, token: Token, frame: Frame) -> str:
+        """Send a picture; says why it was dropped, if it was."""
+        now = time.monotonic()
+        self._first_picture = now if self._first_picture is None else self._first_picture
+        if token.born:
+            self._age = max((time.monotonic_ns() - token.born) / 1e9, self._age * _FORGETTING)
+        pts = self._own_time(token)
+        at = pts * self._recipe.shape.time_base
+        self._tend(now, at)
+        link = self._link
+        if link is None:
+            return self._drop("the output is not connected")
+        if not self._has_room(link):
+            return self._drop("the output does not take more")
+        picture = self._pictures(frame)
+        picture.time_base = self._recipe.shape.time_base
+        if not link.picture(picture, pts):
+            return self._drop("it comes before the output's beginning")
+        self.written += 1
+        return ""
+
+    def rest(self) -> None:
+        """Send sound that is due, and see to the connection."""
+        self._tend(time.monotonic(), None)
+
+    def finish(self) -> bool:
+        """Send what is left and end the stream; False where the other end did not take it."""
+        link, self._link = self._link, None
+        self._sound.receiver.close()
+        if link is None:
+            return False
+        with self._voice.waiting():
+            is_whole = link.finish(self._request.caution.timeout)
+        if not is_whole and not self._destination.is_lasting and link.error is not None:
+            raise lost(self._destination, link.error) from link.error
+        return is_whole
+
+    def close(self) -> None:
+        """Let go of everything, without sending what is left."""
+        link, self._link = self._link, None
+        self._sound.receiver.close()
+        if link is not None:
+            link.abandon()
+
+    def _own_time(self, token: Token) -> int:
+        """A picture's time in ticks of the encoder; later than the one before."""
+        base, ours = Fraction(*token.time_base), self._recipe.shape.time_base
+        pts = None if token.pts is None else round(token.pts * base / ours)
+        return self._stamps.next(pts, round(token.duration * base / ours))
+
+    def _tend(self, now: float, at: Fraction | None) -> None:
+        """See to the connection, and send the sound up to ``at``, or that waited long enough."""
+        self._look(now)
+        while not self._sound.take_in():
+            self._change_sound()
+        if self._link is None and now >= self._next_try and self._knows_sound(now):
+            self._connect()
+        if self._link is not None and at is not None:
+            self._link.begin(at)
+        takes = self._link is not None and self._has_room(self._link)
+        for packet in self._sound.due(at, now - self._age - _MARGIN_S):
+            if self._link is not None and takes:
+                self._link.sound(packet)
+
+    def _look(self, now: float) -> None:
+        """Take in what became of the connection. Raises OutputError when there is no hope."""
+        link = self._link
+        if link is None:
+            self._despair(now, None)
+        elif link.error is not None:
+            self._lose(link, link.error, now)
+        elif link.is_proven and not link.is_counted:
+            link.is_counted = True
+            self._reached()
+        elif link.backlog > self._request.retry:
+            raise unreachable(self._destination, link.backlog, None)
+
+    def _lose(self, link: Connection, error: BaseException, now: float) -> None:
+        self._link = None
+        if not self._destination.is_lasting:
+            raise lost(self._destination, error) from error
+        if not self._connections and (hopeless := self._hopeless(error)) is not None:
+            raise hopeless from error
+        self._lost_at = now if link.is_counted or self._lost_at is None else self._lost_at
+        self._despair(now, error)
+        if not self._is_down:
+            self._is_down = True
+            self._voice.alert("reconnect", f"{lost(self._destination, error).what}: trying again")
+        self._next_try = now + self._pause
+        self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
+
+    def _despair(self, now: float, error: BaseException | None) -> None:
+        """Raise OutputError when there was no connection for too long."""
+        if self._lost_at is not None and now - self._lost_at > self._request.retry:
+            raise unreachable(self._destination, now - self._lost_at, error) from error
+
+    def _hopeless(self, error: BaseException) -> MpflowError | None:
+        with self._voice.waiting():
+            return is_hopeless(self._destination, error, self._request.caution)
+
+    def _reached(self) -> None:
+        """The other end takes what is sent."""
+        self._connections += 1
+        self._pause, self._is_down, self._lost_at = _FIRST_PAUSE_S, False, None
+        if self._connections > 1:
+            self._voice.count("reconnects", 1)
+
+    def _connect(self) -> None:
+        request = self._request
+        stream = self._sound.receiver.stream
+        if self._expects_sound and stream is None:
+            self._voice.warn("no sound came in time, so the output has none")
+        self._link = Connection(
+            self._destination,
+            self._recipe,
+            place=self._place,
+            sound=stream,
+            bitrate=request.audio_bitrate,
+            options=self._destination.options(request.caution),
+        )
+
+    def _knows_sound(self, now: float) -> bool:
+        """Whether it is known what sound there is, or no longer worth waiting for."""
+        if not self._expects_sound or self._sound.receiver.stream is not None:
+            return True
+        return self._first_picture is not None and now - self._first_picture > _SILENCE_S
+
+    def _change_sound(self) -> None:
+        """Another stream of sound comes from here on."""
+        stream = self._sound.receiver.stream
+        if self._link is None or stream is None or self._link.follow_sound(stream):
+            return
+        if not self._destination.is_lasting:
+            self._voice.warn("the sound changes on the way to what the output cannot hold beside")
+            self._link.end_sound()
+            return
+        self._voice.warn("the sound changes on the way: the output begins anew")
+        link, self._link = self._link, None
+        link.abandon()
+
+    def _has_room(self, link: Connection) -> bool:
+        """Whether the connection moves; a file is waited for, as no picture of it may be lost."""
+        if link.backlog <= _STANDING_S:
+            return True
+        if self._destination.kind is not Kind.FILE:
+            return False
+        with self._voice.waiting():
+            return link.wait_for_room(_STANDING_S / 2, inf)
+
+    def _drop(self, why: str) -> str:
+        self.dropped += 1
+        self._voice.count("shed", 1)
+        return why

@@ -1,0 +1,190 @@
+"""The sound of a live output: copied where the container takes it, made into AAC where not.
+
+    receiver -> waits for the picture of its time -> (decode -> resample -> AAC) -> packets
+
+Sound comes as soon as it is heard, the picture of the same moment only after all stages: the sound
+waits for it, but no longer than pictures have lately been old, so that it goes on without them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+
+import av
+from av import AudioResampler, AudioStream, Packet
+from av.codec.context import Flags
+from av.container import OutputContainer
+
+from mpflow.media.destination import Destination
+from mpflow.media.sound import SoundPacket, SoundReceiver
+from mpflow.media.tracks import carries
+
+# What players and servers take of each container; any other container is asked.
+_TAKEN = {
+    "flv": frozenset({"aac", "mp3"}),
+    "mpegts": frozenset({"aac", "mp3", "mp2", "ac3", "eac3", "opus"}),
+    "rtsp": frozenset({"aac", "opus", "mp3", "pcm_mulaw", "pcm_alaw"}),
+    "mp4": frozenset({"aac", "mp3", "ac3", "eac3", "opus", "alac"}),
+    "mov": frozenset({"aac", "mp3", "ac3", "eac3", "alac"}),
+}
+_MADE = "aac"
+_USUAL_RATE = 48_000
+# Packets of sound kept back at most: some ten seconds.
+_MOST_KEPT = 1024
+
+
+def is_taken(destination: Destination, stream: AudioStream) -> bool:
+    """Whether a stream of sound goes into the output's container as it is."""
+    taken = _TAKEN.get(destination.container)
+    if taken is not None:
+        return stream.codec_context.codec.canonical_name in taken
+    return carries(destination.container, stream)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A packet that waits, and when it came, in seconds of the monotonic clock."""
+
+    packet: SoundPacket
+    came: float
+
+
+class SoundQueue:
+    """Sound that waits for the pictures of its time. Follows the receiver's stream."""
+
+    def __init__(self, receiver: SoundReceiver) -> None:
+        self.receiver = receiver
+        self._kept: deque[_Kept] = deque(maxlen=_MOST_KEPT)
+        self._changes = receiver.changes
+
+    def take_in(self) -> bool:
+        """Take in what has come; False where it is another stream now: then call again.
+
+        What came of the stream before is lost, unless it was taken out first.
+        """
+        now = time.monotonic()
+        packets = self.receiver.receive()
+        same = self.receiver.changes == self._changes
+        if not same:
+            self._changes = self.receiver.changes
+            self._kept.clear()
+        self._kept.extend(_Kept(packet, now) for packet in packets)
+        return same
+
+    def due(self, until: Fraction | None, came_before: float) -> Iterator[SoundPacket]:
+        """Take out what is heard no later than ``until``, or has waited since before a moment."""
+        while self._kept:
+            first = self._kept[0]
+            if first.came > came_before and (until is None or first.packet.time > until):
+                return
+            yield self._kept.popleft().packet
+
+
+class SoundTrack:
+    """One connection's stream of sound: ``send`` is given each packet ready for the muxer."""
+
+    def __init__(
+        self,
+        container: OutputContainer,
+        destination: Destination,
+        source: AudioStream,
+        bitrate: str,
+        send: Callable[[Packet[Any]], None],
+    ) -> None:
+        """Add it to a container that is not begun."""
+        self._send = send
+        self._last: Fraction | None = None
+        self._maker: _Maker | None = None
+        self.is_copied = is_taken(destination, source)
+        if self.is_copied:
+            self._out = container.add_stream_from_template(source, opaque=True)
+            self._out.metadata.clear()
+        else:
+            self._maker = _Maker(container, source, bitrate, header=destination.has_global_header)
+            self._out = self._maker.out
+
+    def write(self, packet: SoundPacket, origin: Fraction) -> None:
+        """Send a packet, its time counted from ``origin``; what is before that is left out."""
+        raw = packet.to_packet()
+        back = round(origin / raw.time_base)
+        raw.pts, raw.dts = packet.pts - back, packet.dts - back
+        if self._maker is not None:
+            for made in self._maker.make(raw):
+                self._go(made)
+        else:
+            raw.stream = self._out
+            self._go(raw)
+
+    def follow(self, source: AudioStream) -> bool:
+        """Go on with another stream; False where this one cannot, since it copies."""
+        if self._maker is None:
+            return False
+        self._maker.source = source
+        return True
+
+    def finish(self) -> None:
+        """Send what the encoder kept."""
+        if self._maker is not None:
+            for made in self._maker.finish():
+                self._go(made)
+
+    def _go(self, packet: Packet[Any]) -> None:
+        """Send a packet unless it comes before the beginning, or before the one before it."""
+        if packet.dts is None or packet.pts is None:
+            return
+        at = packet.dts * packet.time_base
+        if packet.pts < 0 or (self._last is not None and at <= self._last):
+            return
+        self._last = at
+        self._send(packet)
+
+
+class _Maker:
+    """Decodes sound and codes it anew as AAC. A damaged packet is left out."""
+
+    def __init__(
+        self, container: OutputContainer, source: AudioStream, bitrate: str, *, header: bool
+    ) -> None:
+        self._source = source
+        context = source.codec_context
+        rates = av.Codec(_MADE, "w").audio_rates or []
+        self._rate = context.sample_rate if context.sample_rate in rates else _USUAL_RATE
+        self._layout = "mono" if context.layout.nb_channels == 1 else "stereo"
+        self.out = cast(AudioStream, container.add_stream(_MADE, rate=self._rate))
+        self.out.codec_context.layout = self._layout
+        self.out.codec_context.options = {"b": bitrate}
+        if header:
+            self.out.codec_context.flags |= int(Flags.global_header)
+        self._resampler = self._fresh()
+
+    @property
+    def source(self) -> AudioStream:
+        """The stream that is decoded."""
+        return self._source
+
+    @source.setter
+    def source(self, stream: AudioStream) -> None:
+        self._source = stream
+        self._resampler = self._fresh()
+
+    def make(self, packet: Packet[Any]) -> Iterator[Packet[Any]]:
+        """Packets of AAC that can be made now."""
+        try:
+            pieces = self._source.codec_context.decode(packet)
+        except av.FFmpegError:
+            return
+        for piece in pieces:
+            for fitting in self._resampler.resample(piece):
+                yield from self.out.encode(fitting)
+
+    def finish(self) -> Iterator[Packet[Any]]:
+        """What is left in the encoder."""
+        yield from self.out.encode(None)
+
+    def _fresh(self) -> AudioResampler:
+        return AudioResampler(format="fltp", layout=self._layout, rate=self._rate)
