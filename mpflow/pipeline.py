@@ -29,6 +29,7 @@ from mpflow.frame import Frame
 from mpflow.graph import plan_workers
 from mpflow.jobs import Request, jobs_of, settle
 from mpflow.jobs.folders import folders_for
+from mpflow.jobs.live import LiveRequest, check_live, check_on_line, plan_live
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.report import Report
@@ -49,7 +50,7 @@ def run(spec: RunSpec) -> Report:
     if not spec.output:
         raise ConfigError("run() needs an output", cure="set output=, or use mpflow.Pipeline")
     pipeline = _resolve(spec)
-    job = _plan(spec)
+    job = _plan_live(spec, pipeline) if pipeline.live else _plan(spec)
     with folders_for(job), Session() as session:
         session.open(pipeline, log_file=str(spec.log_file))
         result = settle(job, session.run(job), strict=pipeline.strict)
@@ -73,7 +74,7 @@ class Pipeline:
         resolved = _resolve(spec)
         self._spec = msgspec.structs.replace(resolved, stages=(*resolved.stages[:-1], CALLER))
         self._log_file = str(spec.log_file)
-        self._job = _without_output(spec)
+        self._job = _without_output(spec, live=resolved.live)
         self._left_early = False
         self._session: Session | None = None
         self.report: Report | None = None
@@ -231,7 +232,25 @@ def _plan(spec: RunSpec) -> JobSpec:
     return job
 
 
-def _without_output(spec: RunSpec) -> JobSpec:
+def _plan_live(spec: RunSpec, pipeline: PipelineSpec) -> JobSpec:
+    """The one job of a live preset; files are replaced where ``overwrite`` says so."""
+    check_live(pipeline)
+    first, last = (pipeline.stages[at].options for at in (0, -1))
+    request = LiveRequest(
+        os.fspath(spec.input),
+        os.fspath(spec.output),
+        overwrite=spec.overwrite,
+        listens=bool(first.get("listen")),
+        named_format=bool(last.get("format")),
+        tokens=os.fspath(spec.tokens),
+        trace=os.fspath(spec.trace),
+    )
+    planned = plan_live(request)
+    check_on_line(pipeline, planned)
+    return planned.job
+
+
+def _without_output(spec: RunSpec, *, live: bool) -> JobSpec:
     """The job of a caller who takes the frames itself."""
     _check_range(spec)
     if spec.resume:
@@ -243,6 +262,7 @@ def _without_output(spec: RunSpec) -> JobSpec:
         stop=spec.stop,
         tokens=os.fspath(spec.tokens),
         trace=os.fspath(spec.trace),
+        live=live,
     )
 
 
