@@ -35,7 +35,7 @@ def foreign(name: str, workers: int = 1, **options: Any) -> dict[str, Any]:
     return {"stage": f"foreign_stages:{name}", "workers": workers, "options": options}
 
 
-def trap(name: str, workers: int = 1, **options: Any) -> dict[str, Any]:
+def trap(name: str, workers: int | str = 1, **options: Any) -> dict[str, Any]:
     """One stage of tests/support/trap_stages.py."""
     entry = {"stage": f"trap_stages:{name}", "workers": workers, "options": options}
     return {**entry, "limit": options.pop("limit")} if "limit" in options else entry

@@ -384,3 +384,64 @@ class SlowClose(Rows):
         # nothing to wait for: it is the time that counts, and it has to be longer than a limit
         time.sleep(1.5)
         return super().finish(complete=complete)
+
+
+class Newcomer(Paint):
+    """Its first worker does nothing special; the others open late (``slow-open`` waits at a gate),
+    never (``fail-open``, ``die-open``), cannot begin (``fail-begin``), or wait at a gate with
+    their first frame (``hold``), all of them once.
+    """
+
+    def open(self) -> None:
+        if self.context.worker == 0:
+            return
+        match self.options.habit:
+            case "slow-open" if self._snaps():
+                self._wait_at("open")
+            case "fail-open" if self._snaps():
+                raise RuntimeError("no room for another model")
+            case "die-open" if self._snaps():
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def begin(self, job: Job) -> None:
+        if self.context.worker and self.options.habit == "fail-begin" and self._snaps():
+            raise RuntimeError("cannot join")
+
+    def spring(self, seq: int) -> None:
+        if self.context.worker and self.options.habit == "hold" and self._snaps():
+            self._wait_at("held")
+
+    def _snaps(self) -> bool:
+        first = self._first(self.options.habit)
+        self._mark(self.options.habit).touch()
+        return first
+
+
+class Hoard(Trap, Stage[FollowOptions]):
+    """Keeps frames back, each worker its own, and needs no order among them."""
+
+    Options = FollowOptions
+    options: FollowOptions
+
+    @property
+    def holds(self) -> int:
+        return self.options.ahead
+
+    def begin(self, job: Job) -> None:
+        self._kept: list[Token] = []
+        self.arm(job)
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            self.spring(work.token.seq)
+            self._kept.append(work.token)
+        while len(self._kept) > self.options.ahead:
+            yield self._next()
+
+    def flush(self) -> Iterable[Token]:
+        while self._kept:
+            yield self._next()
+
+    def _next(self) -> Token:
+        token = self._kept.pop(0)
+        return token.with_field("trap.hoard", token.seq)
