@@ -128,6 +128,11 @@ class Alerts:
         for kind, state in self._kinds.items():
             self._send(kind, state, now)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each kind was raised so far in this job."""
+        return dict(self._counts)
+
     def take_counts(self) -> dict[str, int]:
         """How often each kind was raised since the last call: one job's worth."""
         counts, self._counts = dict(self._counts), Counter()

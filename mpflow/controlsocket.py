@@ -41,7 +41,7 @@ MAX_CLIENTS = 16
 _CREDENTIALS = struct.Struct("3i")
 """What SO_PEERCRED tells of a peer: process, user, group (unix(7))."""
 
-Reply = Callable[[Answer], None]
+Reply = Callable[[Answer | Failure], None]
 
 
 class Steerer(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from mpflow import errors
 from mpflow.channel import Message
 from mpflow.crew import Crew
@@ -23,6 +25,7 @@ from mpflow.report import Report
 from mpflow.rescue import Rescue
 from mpflow.summary import report_of
 from mpflow.trouble import Trouble
+from mpflow.windows import Windows
 
 
 class JobLead:
@@ -34,6 +37,7 @@ class JobLead:
         pool: Pool,
         notices: Notices,
         trouble: Trouble,
+        windows: Windows,
     ) -> None:
         self.run = run
         self._notices = notices
@@ -41,8 +45,9 @@ class JobLead:
         self._progress = Progress(run.spec.stall)
         self._hangs = HangWatch()
         run.rescue = Rescue(run, pool.restart, trouble)
-        self.crew = Crew(run, pool, notices, trouble)
+        self._windows = windows
         trouble.begin(run.job)
+        windows.steering.begin(run, Crew(run, pool, notices, trouble), time.monotonic())
         run.probe()
 
     @property
@@ -58,6 +63,8 @@ class JobLead:
             case "quarantined":
                 self._trouble.hear(handle, message)
                 self.run.rescue.quarantined(handle)
+            case "previewed":
+                self._windows.helmsman.previewed(message)
             case _:
                 self.run.hear(handle, message)
 
@@ -72,6 +79,7 @@ class JobLead:
         if run.segment is not None:
             self._watch_progress(now)
         watch_clock(run, now)
+        self._windows.tick(now)
 
     def report(self) -> tuple[Report, Message | None]:
         """The outcome, as the caller is told it; the ring is let go of."""
@@ -82,6 +90,7 @@ class JobLead:
             run.note_warnings([text])
         report = report_of(run, self._progress, self._trouble.conclude(run.started_ns))
         error = None if run.error is None else errors.to_wire(run.error)
+        self._windows.job_over()
         run.release()
         return report, error
 
@@ -91,7 +100,7 @@ class JobLead:
         progress.ahead = run.ahead
         news = progress.look(run.segment, run.workers, run.total, now)
         if news is not None and run.machine.is_in(JobState.RUNNING, JobState.CONCLUDING):
-            self._notices.progress(run.job.id, news)
+            self._notices.progress(run.job.id, {**news, **self._windows.steering.news()})
         if run.finished:
             watch_leaving(run, now)
             return

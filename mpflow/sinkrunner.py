@@ -178,7 +178,7 @@ class SinkRunner:
         path, self._desk.orders.preview = self._desk.orders.preview, ""
         if not path:
             return
-        from mpflow.media.snapshot import write_picture
+        from mpflow.media.preview import write_picture
 
         try:
             write_picture(frame, Path(path))

@@ -45,6 +45,7 @@ from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec, settings_of
 from mpflow.trouble import Trouble
 from mpflow.urls import hide_credentials, is_url
+from mpflow.windows import Windows
 
 TICK_S = 0.1
 
@@ -65,6 +66,7 @@ class Supervisor:
         self._pool: Pool | None = None
         self._lead: JobLead | None = None
         self._trouble: Trouble | None = None
+        self._windows: Windows | None = None
         self._fatal: MpflowError | None = None
         self._takes_frames = False
         self._leaving = False
@@ -163,6 +165,14 @@ class Supervisor:
         try:
             self._notices.open_log(message["run"], message["log_file"], self._spec.log_level)
             self._trouble = Trouble(self._notices, self._spec, message["run"])
+            self._windows = Windows(
+                self._spec,
+                message["run"],
+                core_budget(),
+                self._trouble,
+                self._reactor,
+                lambda: self._run,
+            )
         except MpflowError as error:
             self._fatal = error
             return
@@ -225,6 +235,8 @@ class Supervisor:
         if self._trouble is not None:
             self._trouble.tick(now)
         if self._lead is None:
+            if self._windows is not None:
+                self._windows.tick(now)
             self._next_job()
         else:
             self._lead.tick(now, gap if gap > OVERSLEPT_S else 0.0)
@@ -254,7 +266,9 @@ class Supervisor:
         if self._fatal is not None:
             self._refuse(self._queue.popleft(), self._fatal)
             return
-        if self._pool is None or self._spec is None or self._trouble is None:
+        if self._pool is None or self._spec is None:
+            return
+        if self._trouble is None or self._windows is None:
             return
         if self._spec.offline and is_url(self._queue[0].input):
             job = self._queue.popleft()
@@ -274,7 +288,7 @@ class Supervisor:
             job = msgspec.structs.replace(job, settings=settings_of(self._spec))
         self._notices.note("info", f"job {job.id}: {job.input}")
         run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
-        self._lead = JobLead(run, self._pool, self._notices, self._trouble)
+        self._lead = JobLead(run, self._pool, self._notices, self._trouble, self._windows)
 
     def _conclude(self, lead: JobLead) -> None:
         """The outcome is known: report it and make room for the next job."""
@@ -294,6 +308,8 @@ class Supervisor:
             self._pool.dismiss()
         if self._launcher is not None:
             self._launcher.close()
+        if self._windows is not None:
+            self._windows.close()
         if self._trouble is not None:
             self._trouble.close()
         self._notices.close_log()

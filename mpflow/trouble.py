@@ -55,6 +55,20 @@ class Trouble:
         self.mark(f"alert: {kind}")
         self._alerts.raise_(kind, text, job=self._job.id, stage=stage, frame=frame)
 
+    def steered(self, text: str) -> None:
+        """Tell of a change in how the run bears its load."""
+        self.note("info", text)
+        self.mark(text)
+
+    def note(self, level: str, text: str, stage: str = "") -> None:
+        """Keep a line in the log, about a stage or the whole."""
+        self._notices.note(level, f"{stage}: {text}" if stage else text)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The alerts of this job so far, by kind."""
+        return self._alerts.counts
+
     def mark(self, name: str, worker: str = "") -> None:
         """Keep a moment for the timeline."""
         self._marks.append(Mark(time.monotonic_ns(), name, worker))

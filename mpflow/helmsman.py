@@ -1,0 +1,119 @@
+"""Does what a run's owner asks for while it goes on: `mpflow ctl RUN ...`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mpflow.channel import Message
+from mpflow.errors import ConfigError, Interrupted, OutputError
+from mpflow.jobrun import JobRun
+from mpflow.launch import CallerHandle
+from mpflow.lifecycle import JobState
+from mpflow.policies.single_frame import Wish
+from mpflow.requests import (
+    Answer,
+    Failure,
+    Preview,
+    Request,
+    Set,
+    SetMode,
+    Skip,
+    Stop,
+    Unskip,
+    failure,
+)
+from mpflow.steering import Steering
+
+Reply = Callable[[Answer | Failure], None]
+
+_ACTIVE = (JobState.BEGINNING, JobState.RUNNING)
+
+
+class Helmsman:
+    """Takes requests from the control socket. ``job`` is the one at hand, if there is one."""
+
+    def __init__(self, steering: Steering, job: Callable[[], JobRun | None]) -> None:
+        self._steering = steering
+        self._job = job
+        self._previews: list[Reply] = []
+
+    def steer(self, request: Request, reply: Reply) -> None:
+        """Do it, and say so by ``reply``, once, now or later. Raises MpflowError for a no."""
+        wheel, say = self._steering.wheel, self._steering.say
+        match request:
+            case Set("max_latency", text):
+                self._set_latency(text)
+                reply(Answer(f"max_latency is {self._steering.max_latency:g} s from now on"))
+            case Set(key, text):
+                value = wheel.set(key, text)
+                say(f"the owner set {key}={value}")
+                reply(Answer(f"{key} is {value} from now on"))
+            case Skip(stage):
+                wheel.skip(stage)
+                say(f"the owner left out {stage}")
+                reply(Answer(f"{stage} is left out from now on"))
+            case Unskip(stage):
+                wheel.unskip(stage)
+                say(f"the owner took {stage} in again")
+                reply(Answer(f"{stage} works again"))
+            case SetMode(mode):
+                self._steering.wish = Wish(mode)
+                reply(Answer(f"mode is {mode} from now on"))
+            case Stop():
+                self._stop()
+                reply(Answer("the run ends in order"))
+            case Preview(path):
+                self._ask_for_picture(path, reply)
+            case _:
+                raise ConfigError("the run does not know what that is")
+
+    def previewed(self, message: Message) -> None:
+        """The last stage has written a picture, or could not."""
+        waiting, self._previews = self._previews, []
+        for reply in waiting:
+            if message["error"]:
+                reply(failure(OutputError(message["error"])))
+            else:
+                text = f"frame {message['frame']} is in {message['path']}"
+                reply(Answer(text, path=message["path"]))
+
+    def job_over(self) -> None:
+        """Nothing more comes of the job: whoever waits for a picture is told."""
+        waiting, self._previews = self._previews, []
+        for reply in waiting:
+            reply(failure(ConfigError("the run ended before another frame came")))
+
+    def _set_latency(self, text: str) -> None:
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = 0.0
+        if not 0 < seconds < float("inf"):
+            raise ConfigError(f"max_latency: {text!r} is no number of seconds above 0")
+        self._steering.max_latency = seconds
+        self._steering.say(f"the owner set max_latency={seconds:g}")
+
+    def _stop(self) -> None:
+        run = self._at_work()
+        if run.job.live:
+            run.source.tell("stop")
+        else:
+            run.end.stop(
+                Interrupted("stopped by mpflow ctl", cure="--resume goes on with what is finished")
+            )
+
+    def _ask_for_picture(self, path: str, reply: Reply) -> None:
+        run = self._at_work()
+        wanted = path or run.job.preview
+        if not wanted:
+            raise ConfigError("there is no name for the picture", cure="name a .png or .jpg file")
+        if isinstance(run.sink, CallerHandle):
+            raise ConfigError("a program takes the frames of this run itself")
+        self._previews.append(reply)
+        run.sink.tell("preview", path=wanted)
+
+    def _at_work(self) -> JobRun:
+        run = self._job()
+        if run is None or not run.machine.is_in(*_ACTIVE):
+            raise ConfigError("the run is at no job just now", cure="try again in a moment")
+        return run
