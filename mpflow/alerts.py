@@ -3,6 +3,8 @@
     failures    a stage fails on frame after frame        storm     workers die again and again
     quarantine  a frame killed its workers                no_face   nobody seen for long
     low_disk    little room where the output goes
+    p99         frames of a live run grow too old         latency   stages need longer than allowed
+    reconnect   a stream was lost, or is back
 
 Each is a line in the log that starts with ``alert:``, a count in the report, and, where the user
 gave one, a command that gets it as JSON: at once, but at most one of a kind every ten seconds, the

@@ -66,7 +66,7 @@ class Report(Value, frozen=True):
     frame, ``latency`` where their time went; ``workers`` is the history of each, ``restarts`` how
     many had to be replaced, ``alerts`` how often each kind was raised. In a ``live`` run ``missed``
     pictures came while there was no room for them, and input or output were connected anew
-    ``reconnects`` times.
+    ``reconnects`` times. ``advice`` says in a sentence what held the run up, and what would help.
     """
 
     job: str
@@ -97,6 +97,7 @@ class Report(Value, frozen=True):
     live: bool = False
     missed: int = 0
     reconnects: int = 0
+    advice: str = ""
 
     @property
     def frames_per_second(self) -> float:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
+from mpflow.advice import Load, bottleneck
 from mpflow.jobrun import JobRun
 from mpflow.launch import Handle, VacantSeat, WorkerHandle
+from mpflow.machine import core_budget
 from mpflow.metrics import Progress
 from mpflow.report import Report, StageReport, WorkerHistory, history, with_latency
 from mpflow.shm import State, WorkerStats
+from mpflow.survey import advice_of
 from mpflow.urls import hide_credentials
 
 
@@ -16,7 +21,7 @@ def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report
     """Put together what the source read, the sink wrote, and the workers counted."""
     wrote, read = run.wrote, run.read
     complete = wrote is not None and wrote.complete and run.error is None
-    return Report(
+    report = Report(
         job=run.job.id,
         input=hide_credentials(run.job.input),
         output=hide_credentials(run.job.output),
@@ -48,7 +53,31 @@ def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report
         ),
         restarts=run.rescue.count,
         alerts=alerts,
+        live=run.job.live,
+        missed=sum(count.missed for count in progress.counts),
+        reconnects=sum(count.reconnects for count in progress.counts),
     )
+    return msgspec.structs.replace(report, advice=_advice(report, run, progress.counts))
+
+
+def _advice(report: Report, run: JobRun, counts: Sequence[WorkerStats]) -> str:
+    """What held the run up: by the time between the workers' first and last look at the ring."""
+    at_work = max((_seconds(stage) for stage in report.stages), default=0.0)
+    if not at_work:
+        return ""
+    loads = [
+        Load(stage.name, stage.busy / stage.workers / at_work, advice_of(spec))
+        for stage, spec in zip(report.stages, run.spec.stages, strict=False)
+        if stage.workers
+    ]
+    used = sum(count.cpu_ns for count in counts) / 1e9
+    cpu = used / (at_work * core_budget()) if used else None
+    return bottleneck(loads, cpu=cpu, live=report.live)
+
+
+def _seconds(stage: StageReport) -> float:
+    """How long each worker of a stage was there."""
+    return (stage.busy + stage.waiting) / stage.workers if stage.workers else 0.0
 
 
 def _history(handle: WorkerHandle | VacantSeat, began_ns: int) -> WorkerHistory:

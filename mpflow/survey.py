@@ -86,7 +86,7 @@ class Survey:
             tuple(plan.id for plan in self._plans if plan.stage == number)
             for number in range(len(spec.stages))
         ]
-        self._advice = [_advice_of(stage) for stage in spec.stages]
+        self._advice = [advice_of(stage) for stage in spec.stages]
         self._machine = MachineWatch(self._began)
         self._own_memory = 0
         self.begin(None, self._began)
@@ -262,7 +262,7 @@ def _lives(seat: Seat) -> bool:
     return str(seat.machine.state) not in ("failed", "backoff", "stopped", "vacant")
 
 
-def _advice_of(stage: StageSpec) -> str:
+def advice_of(stage: StageSpec) -> str:
     """What would help the stage; nothing when the caller stands in its place."""
     try:
         return stage_class(stage.target).advice

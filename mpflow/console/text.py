@@ -12,6 +12,7 @@ import click
 
 from mpflow.console.livewords import ends, stream_words
 from mpflow.console.lost import lost_lines
+from mpflow.console.timing import timing_lines
 from mpflow.errors import Degraded, InternalError, Interrupted, MpflowError
 from mpflow.jobs.batch import Outcome, Status
 from mpflow.logbook import LEVELS
@@ -68,8 +69,8 @@ def log_line(record: Mapping[str, Any]) -> str:
     return f"mpflow: {record['level']}: [{where}] {record['text']}{again}"
 
 
-def summary(report: Report) -> str:
-    """One job that is done, in one line."""
+def summary(report: Report, *, brief: bool = True) -> str:
+    """One job that is done, in one line; without ``brief`` there are more to come."""
     earlier = f" ({report.resumed_at} from an earlier run)" if report.resumed_at else ""
     parts = [
         f"{counted(report.frames_written, 'frame')}{earlier} in {report.seconds:.1f} s"
@@ -79,7 +80,7 @@ def summary(report: Report) -> str:
         parts.append(f"{counted(report.faces, 'face')} in {report.frames_with_faces} of them")
     if report.size:
         parts.append(size(report.size))
-    if (slowest := report.bottleneck) is not None:
+    if brief and (slowest := report.bottleneck) is not None:
         parts.append(f"slowest stage {slowest.name}")
     if report.damaged:
         frames = "frame or packet" if report.damaged == 1 else "frames or packets"
@@ -150,19 +151,19 @@ def _tally(outcomes: Sequence[Outcome], units: str) -> str:
 def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False) -> None:
     """A job that has ended: an error in full, else one line; a batch's table says the rest."""
     if outcome.job.live and outcome.report is not None and outcome.report.frames_written:
-        _show_summary(outcome.report)
+        _show_summary(outcome.report, alone=alone)
         _show_end(outcome.error, debug=debug, log=log)
     elif outcome.error is not None and outcome.status is not Status.NOT_RUN:
         whole = isinstance(outcome.error, Degraded)
         if whole and outcome.report is not None:
-            _show_summary(outcome.report)
+            _show_summary(outcome.report, alone=alone)
         if not alone:
             say(f"mpflow: {hide_credentials(outcome.job.input)}:")
         show_error(outcome.error, debug=debug, log=log)
         if not whole and outcome.report is not None:
             _show_irregular(outcome.report)
     elif outcome.status is Status.DONE and outcome.report is not None:
-        _show_summary(outcome.report)
+        _show_summary(outcome.report, alone=alone)
     elif alone:
         output = hide_credentials(outcome.job.output)
         say(f"mpflow: {output}: {outcome.status}, {outcome.note}")
@@ -176,8 +177,10 @@ def _show_end(error: MpflowError | None, *, debug: bool, log: Log) -> None:
         show_error(error, debug=debug, log=log)
 
 
-def _show_summary(report: Report) -> None:
-    say(summary(report))
+def _show_summary(report: Report, *, alone: bool) -> None:
+    say(summary(report, brief=not alone))
+    for line in timing_lines(report) if alone else ():
+        say(f"  {line}")
     for line in lost_lines(report.ledger):
         say(f"  {line}")
 

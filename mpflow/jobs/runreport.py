@@ -119,6 +119,7 @@ def report_values(report: Report) -> dict[str, Any]:
         "idle_ratio": None if latency is None else latency.idle_ratio,
         "latency": None if latency is None else msgspec.to_builtins(latency.whole),
         "bottleneck": None if slowest is None else slowest.name,
+        "advice": report.advice,
         "stages": [_stage_values(stage) for stage in report.stages],
     }
     return values

@@ -68,6 +68,7 @@ def test_report_tokens_and_trace_of_a_run(mpflow: Command, here: Path, short_cli
     assert (job["status"], told["frames_written"], told["restarts"]) == ("done", 30, 0)
     assert told["ledger"]["frames"] == told["ledger"]["delivered"] == 30
     assert told["bottleneck"] in ("decode", "encode")
+    assert told["bottleneck"] in told["advice"]
     assert 0 <= told["idle_ratio"] <= 1
     assert [stage["name"] for stage in told["stages"]] == ["decode", "encode"]
     for stage in told["stages"]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from mpflow.accounts import LedgerSummary, LostFrame
+from mpflow.accounts import Latency, LedgerSummary, LostFrame, Spread
 from mpflow.console import text
 from mpflow.errors import Degraded
 from mpflow.jobs.batch import Outcome, Status
-from mpflow.report import Report
+from mpflow.report import Report, StageReport
 from mpflow.spec import JobSpec
 
 
@@ -85,6 +85,32 @@ def test_nothing_more_is_said_of_frames_that_were_all_delivered(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert len(shown(capsys, done(report(frames_written=100, ledger=ledger())))) == 1
+
+
+def test_ages_and_what_would_help_are_told_below_the_summary(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = report(
+        frames_written=100,
+        stages=(StageReport("encode", busy=9.2, waiting=0.8),),
+        latency=Latency(Spread(100, 0.2, p50=0.21, p95=0.4, p99=1.25), 0.634),
+        advice="encode is the limit: 92 % busy; a faster preset would help",
+    )
+    assert shown(capsys, done(made)) == [
+        "out.mp4: 100 frames in 2.0 s (50.0 frames/s)",
+        "  age of a frame 210 ms (p50), 400 ms (p95), 1.25 s (p99); 63 % of it waiting",
+        "  encode is the limit: 92 % busy; a faster preset would help",
+    ]
+
+
+def test_one_of_many_jobs_has_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    made = report(
+        frames_written=100, stages=(StageReport("encode", busy=9.2),), advice="encode is the limit"
+    )
+    text.show_outcome(done(made), text.Log(30), alone=False)
+    assert capsys.readouterr().err == (
+        "out.mp4: 100 frames in 2.0 s (50.0 frames/s), slowest stage encode\n"
+    )
 
 
 def test_a_strict_run_that_is_whole_has_its_summary_before_the_error(
