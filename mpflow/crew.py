@@ -80,7 +80,7 @@ class Crew:
         """One worker less for a stage; False when that would leave it without one."""
         if not self._may_move():
             return False
-        active = [handle for handle in self._of(stage) if handle.active and not handle.killed]
+        active = [h for h in self._of(stage) if h.active and h.alive and not h.killed]
         # who is not there yet goes first; the lowest number stays longest
         for handle in sorted(active, key=lambda handle: (handle.needed, -handle.plan.number)):
             if any(other is not handle and _is_at_work(other) for other in active):

@@ -136,7 +136,8 @@ class WorkerHandle(Seated):
         how = f"by {facts['signal']}" if facts["signal"] else f"with exit code {code}"
         if code == _UNKNOWN_CODE:
             how = "in a way nobody saw (the fork server is gone)"
-        what = f"stage {self.label} (pid {self.process.pid}) ended {how} while it was needed"
+        what = f"stage {self.label} (pid {self.process.pid}) ended {how}"
+        what += " while it was needed" if self.needed else ""
         error = StageDied(
             f"{self.doom}; it was killed" if self.doom and self.killed else self.doom or what,
             cure="run again with --log-level debug for more, and report what it shows",

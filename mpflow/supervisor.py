@@ -130,7 +130,8 @@ class Supervisor:
         known = (handle.killed and not handle.doom) or handle.reported is not None
         replaced = self._run is not None and self._run.rescue.can_help(handle)
         level = "debug" if known else "warning" if replaced or not handle.needed else "error"
-        self._notices.note(level, f"{error.what}: replaced" if replaced else str(error), handle)
+        then = "replaced" if replaced else "" if handle.needed else "the others go on without it"
+        self._notices.note(level, f"{error.what}: {then}" if then else str(error), handle)
         if self._run is not None:
             self._run.note_death(handle, error)
 
