@@ -2,6 +2,8 @@
 
 planes -> Frame.detector_blob, turned upright -> one tensor for the batch -> network
        -> boxes and points, turned and scaled back -> token.faces
+
+with every=k: the frames between two looks get the faces of the last one, in larger boxes
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ if TYPE_CHECKING:  # see mpflow.stage
     import numpy.typing as npt
 
     from mpflow.frame import Frame
-    from mpflow.models.detections import Detections
+    from mpflow.models.engines import Engines
+    from mpflow.models.store import ModelStore
 
     Floats = npt.NDArray[np.float32]
 
@@ -39,14 +42,17 @@ _MOST_ENLARGED = 2
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
-    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
-    score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
-    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``max_batch`` and
-    ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
-    of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes
-    what the worker may use.
+    ``every``: look at each so-many-th frame only. Those between get the faces of the last look in
+    boxes that grow; a face that comes into the picture between two looks is found by the second.
+    With several workers more frames are looked at. ``size``: the scaled picture, WIDTHxHEIGHT in
+    multiples of 32, or auto. ``score``: the least score of a face; 0.6, since a face missed costs
+    more than a thing covered (over 0.7 it adds 2 finds to 54 in a street scene). ``iou``: overlap
+    that makes two finds one. ``max_batch`` and ``max_wait_ms``: frames in one call, and how long a
+    call waits for them. ``model``: a detector of the manifest; ``path``: a file to use instead of
+    the one it names. ``threads``: 0 takes what the worker may use.
     """
 
+    every: Annotated[int, msgspec.Meta(ge=1, le=30)] = 1
     size: str = "auto"
     score: Share = 0.6
     iou: Share = 0.3
@@ -68,6 +74,7 @@ class Detect(Stage[DetectOptions]):
 
     Options = DetectOptions
     gives = ("faces",)
+    tunable = ("every", "size", "threads", "score")
     advice = "a smaller size, more workers, every=2 or a GPU would help"
 
     @property
@@ -82,63 +89,68 @@ class Detect(Stage[DetectOptions]):
 
     def open(self) -> None:
         """Load the network, and say in the report what runs it."""
-        import cv2
         import numpy as np
 
-        from mpflow.models.detectors import detector
-        from mpflow.models.sessions import open_session
+        from mpflow.models.carry import Carrier
 
-        options, context = self.options, self.context
-        threads = options.threads or context.threads
-        cv2.setNumThreads(threads)
-        session, facts = open_session(
-            self._model_path(),
-            device=options.device,
-            providers=options.providers,
-            threads=threads,
-            warn=context.warn,
-        )
-        self._detector = detector(options.model, session, score=options.score, iou=options.iou)
-        context.report("model", options.path or options.model)
-        context.report("session", asdict(facts))
+        self._loads = 0
+        self._load()
+        self.context.report("model", self.options.path or self.options.model)
         self._turns = 0
         self._tensor = np.empty((0, 3, 0, 0), np.float32)
+        self._carrier = Carrier()
 
     def begin(self, job: Job) -> None:
         """Note how the pictures of this input are turned."""
         self._turns = round(job.media.video.rotation / 90) % 4
+        self._carrier.forget()
+
+    def tune(self, options: DetectOptions) -> None:
+        """Go on with other options; the network is loaded anew only for other threads."""
+        before, self.options = self.options, options
+        own = self.context.threads
+        if (options.threads or own) != (before.threads or own) or self._outgrown():
+            self._load()
+        elif options.score != before.score:
+            self._detect_with(self._session)
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
-        """Look at all frames of the batch in one call of the network."""
-        tensor, scales = self._fill([work.frame for work in batch])
+        """Look at all frames of the batch that are due in one call of the network."""
+        frames = [(work.token, work.frame, work.alone) for work in batch]
+        looks = self._carrier.plan(frames, self.options.every)
+        due = [work.frame for work, look in zip(batch, looks, strict=True) if look]
+        found = iter(self._look_at(due))
+        for work, look in zip(batch, looks, strict=True):
+            if look is not None:
+                yield self._carrier.looked(look, work.token, next(found))
+            else:
+                yield self._carrier.carried(work.token)
+
+    def _look_at(self, frames: Sequence[Frame]) -> list[tuple[Face, ...]]:
+        """The faces of each frame, found in one call."""
+        from mpflow.models.upright import to_faces
+
+        if not frames:
+            return []
+        tensor, scales = self._fill(frames)
         found = self._detector.detect(tensor)
-        for work, scale, detections in zip(batch, scales, found, strict=True):
-            size = work.frame.width, work.frame.height
-            yield work.token.with_faces(to_faces(detections, scale, size, self._turns))
+        return [
+            to_faces(detections, scale, (frame.width, frame.height), self._turns)
+            for frame, scale, detections in zip(frames, scales, found, strict=True)
+        ]
 
     def _fill(self, frames: Sequence[Frame]) -> tuple[Floats, list[float]]:
         """Every frame upright in one tensor [n, 3, height, width], and the scale of each."""
         import numpy as np
 
+        from mpflow.models.upright import fill_upright
+
         width, height = self._blob_size(frames[0])
         if self._tensor.shape[2:] != (height, width) or len(self._tensor) < len(frames):
             self._tensor = np.empty((len(frames), 3, height, width), np.float32)
         tensor = self._tensor[: len(frames)]
-        scales = [self._fill_one(*pair) for pair in zip(frames, tensor, strict=True)]
-        return tensor, scales
-
-    def _fill_one(self, frame: Frame, out: Floats) -> float:
-        import numpy as np
-
-        if not self._turns:
-            return frame.detector_blob(out.shape[2], out.shape[1], out)[1]
-        height, width = out.shape[1:] if self._turns == 2 else out.shape[:0:-1]
-        blob, scale = frame.detector_blob(width, height)
-        columns, rows = round(frame.width * scale), round(frame.height * scale)
-        upright = np.rot90(blob[:, :rows, :columns], self._turns, axes=(1, 2))
-        out[:] = 0
-        out[:, : upright.shape[1], : upright.shape[2]] = upright
-        return scale
+        pairs = zip(frames, tensor, strict=True)
+        return tensor, [fill_upright(frame, out, self._turns) for frame, out in pairs]
 
     def _blob_size(self, frame: Frame) -> tuple[int, int]:
         """Width and height of the upright scaled picture."""
@@ -147,13 +159,63 @@ class Detect(Stage[DetectOptions]):
         sides = frame.width, frame.height
         return auto_size(*(sides if self._turns % 2 == 0 else sides[::-1]))
 
-    def _model_path(self) -> Path:
-        from mpflow.models.store import ModelStore
+    def _load(self) -> None:
+        """Open a session; counted, since it is to be kept from file to file."""
+        import cv2
 
+        from mpflow.models.sessions import open_session
+
+        options, context = self.options, self.context
+        threads = options.threads or context.threads
+        cv2.setNumThreads(threads)
+        engines = self._engines()
+        self._most = engines.most
+        with context.building():
+            self._session, facts = open_session(
+                self._model_path(),
+                device=options.device,
+                providers=options.providers,
+                threads=threads,
+                warn=context.warn,
+                engines=engines,
+            )
+        self._detect_with(self._session)
+        self._loads += 1
+        context.count("sessions", 1)
+        context.report("session", asdict(facts))
+        context.report("sessions", self._loads)
+
+    def _outgrown(self) -> bool:
+        """Whether pictures are larger now than an engine was built for."""
+        builds = "TensorrtExecutionProvider" in self._session.get_providers()
+        return builds and self._engines().most > self._most
+
+    def _detect_with(self, session: Any) -> None:
+        from mpflow.models.detectors import detector
+
+        options = self.options
+        self._detector = detector(options.model, session, score=options.score, iou=options.iou)
+
+    def _model_path(self) -> Path:
         if self.options.path:
             return Path(self.options.path)
-        store = ModelStore(offline=self.context.offline)
-        return store.path(self.options.model, self.context.log.info)
+        return self._store().path(self.options.model, self.context.log.info)
+
+    def _engines(self) -> Engines:
+        """Where a runtime that builds engines keeps them: one for all sizes up to the chosen."""
+        from mpflow.models.engines import Engines
+
+        size = self.options.size
+        width, height = (_AUTO_SIDE, 384) if size == "auto" else parse_size(size)
+        if max(width, height) < _AUTO_SIDE:
+            width, height = _AUTO_SIDE, 384
+        folder = self._store().cache_dir / "engines"
+        return Engines.for_pictures(folder, self.max_batch, width, height, _GRID)
+
+    def _store(self) -> ModelStore:
+        from mpflow.models.store import ModelStore
+
+        return ModelStore(offline=self.context.offline)
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -172,39 +234,6 @@ def auto_size(width: int, height: int) -> tuple[int, int]:
     """A size of a picture's own shape: 640 along its longer side, a small one at most doubled."""
     scale = min(_AUTO_SIDE / max(width, height), _MOST_ENLARGED)
     return _round_up(width * scale), _round_up(height * scale)
-
-
-def to_faces(
-    found: Detections, scale: float, size: tuple[int, int], turns: int = 0
-) -> tuple[Face, ...]:
-    """Faces in pixels of a frame of ``size`` (width, height) from finds in its scaled picture.
-
-    ``turns`` is how many quarter turns counter-clockwise made the picture upright.
-    """
-    import numpy as np
-
-    corners = _turn_back(found.boxes.reshape(-1, 2, 2) / np.float32(scale), size, turns)
-    boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1).tolist()
-    points = _turn_back(found.points / np.float32(scale), size, turns).tolist()
-    return tuple(
-        Face((box[0], box[1], box[2], box[3]), score, tuple((x, y) for x, y in five))
-        for box, score, five in zip(boxes, found.scores.tolist(), points, strict=True)
-    )
-
-
-def _turn_back(points: Any, size: tuple[int, int], turns: int) -> Any:
-    """Points [..., 2] of an upright picture, in the frame of ``size`` that it was made from."""
-    import numpy as np
-
-    width, height = size
-    x, y = points[..., 0], points[..., 1]
-    turned = {
-        0: (x, y),
-        1: (width - 1 - y, x),
-        2: (width - 1 - x, height - 1 - y),
-        3: (y, height - 1 - x),
-    }[turns]
-    return np.stack(turned, axis=-1)
 
 
 def _round_up(side: float) -> int:

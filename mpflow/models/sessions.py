@@ -13,13 +13,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from mpflow.errors import ConfigError, ModelError
+from mpflow.models.engines import Engines
 
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
@@ -43,18 +44,20 @@ class SessionFacts:
     fallback: str = ""
 
 
-def open_session(
+def open_session(  # noqa: PLR0913 - one name for each choice
     path: Path,
     *,
     device: str = "auto",
     providers: Sequence[str] = (),
     threads: int = 1,
     warn: Callable[[str], None] | None = None,
+    engines: Engines | None = None,
 ) -> tuple[Any, SessionFacts]:
     """Load the ONNX file at ``path``; the session and the facts of how it runs.
 
-    ``warn`` is told, once, if a session falls back. Raises ModelError if onnxruntime is not
-    installed, the file is no model it can run, or the device or a provider cannot be had;
+    ``warn`` is told, once, if a session falls back. ``engines`` says where a provider that builds
+    engines keeps them; that is done here, and may take minutes. Raises ModelError if onnxruntime
+    is not installed, the file is no model it can run, or the device or a provider cannot be had;
     ConfigError for a device that is none.
     """
     runtime = _runtime()
@@ -64,7 +67,8 @@ def open_session(
         wanted, fallback = _named(providers, available, number), ""
     else:
         wanted, fallback = _for_device(device, available, number)
-    session, failure = _open(runtime, path, wanted, threads)
+    with _engines_kept(runtime, path, wanted, engines):
+        session, failure = _open(runtime, path, wanted, threads)
     used = tuple(session.get_providers())
     lost = next((name for name, _ in wanted if name not in used), None)
     if lost is not None:
@@ -152,6 +156,22 @@ def _options(provider: str, number: int) -> dict[str, str]:
     if provider == TENSORRT:
         return {"device_id": str(number)}
     return {}
+
+
+@contextlib.contextmanager
+def _engines_kept(
+    runtime: ModuleType, path: Path, wanted: Sequence[Provider], engines: Engines | None
+) -> Iterator[None]:
+    """Give a provider that builds engines its range of shapes and its folder, and the time."""
+    builder = next((options for name, options in wanted if name == TENSORRT), None)
+    if builder is None or engines is None:
+        yield
+        return
+    with contextlib.suppress(Exception):  # a file that cannot be read is told of when it is opened
+        plain = runtime.InferenceSession(str(path), _settings(runtime, 1), providers=[CPU])
+        builder.update(engines.options(plain.get_inputs()[0].name))
+    with engines.building():
+        yield
 
 
 def _open(

@@ -15,9 +15,10 @@ from mpflow.errors import ConfigError
 from mpflow.memory import MemorySlot
 from mpflow.models.detections import Detections
 from mpflow.models.store import ModelStore
+from mpflow.models.upright import to_faces
 from mpflow.spec import JobSpec, MediaInfo, VideoInfo
 from mpflow.stage import Job, StageContext, Work
-from mpflow.stages.detect import Detect, DetectOptions, auto_size, to_faces
+from mpflow.stages.detect import Detect, DetectOptions, auto_size
 from mpflow.tokens import Face, Token
 
 
@@ -185,7 +186,8 @@ def test_a_size_that_does_not_fit_is_named(size: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"score": 0}, {"score": 1.5}, {"max_batch": 0}, {"every": 2}, {"threads": -1}]
+    "options",
+    [{"score": 0}, {"score": 1.5}, {"max_batch": 0}, {"every": 0}, {"ever": 2}, {"threads": -1}],
 )
 def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
@@ -221,3 +223,93 @@ def test_points_of_a_turned_picture_go_back_to_their_pixels() -> None:
             (face,) = to_faces(found, 1.0, (4, 6), turns)
             assert face.points[0] == (column, row)
             assert face.box == (column, row, column, row)
+
+
+def tuned(detect: Detect, **options: Any) -> None:
+    detect.tune(msgspec.structs.replace(detect.options, **options))
+
+
+def counting(store: ModelStore, **options: Any) -> tuple[Detect, dict[str, int]]:
+    counts: dict[str, int] = {}
+
+    def count(name: str, more: int) -> None:
+        counts[name] = counts.get(name, 0) + more
+
+    chosen = {"path": str(store.path("yunet")), "device": "cpu", **options}
+    made = Detect(msgspec.convert(chosen, DetectOptions), StageContext("detect", count=count))
+    made.open()
+    return made, counts
+
+
+def moved(picture: scenes.Picture, by: int) -> scenes.Picture:
+    return np.roll(picture, by, axis=1)
+
+
+def test_one_session_serves_every_size_and_every_input(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    """Row 29 of users' pains, as far as a processor goes."""
+    detect, counts = counting(model_store)
+    for size in ("auto", "640x384", "320x192", "640x640", "auto"):
+        tuned(detect, size=size)
+        for height in (1080, 360):
+            assert faces_of(detect, scenes.slot(scenes.scene(model_store, height)))[0]
+    assert counts == {"sessions": 1}
+
+
+def test_options_that_are_tuned_hold_from_the_next_batch(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    detect, counts = counting(model_store)
+    slot = scenes.slot(group)
+    assert len(faces_of(detect, slot)[0]) == FACES
+    tuned(detect, score=0.99)
+    assert len(faces_of(detect, slot)[0]) == 0
+    tuned(detect, score=0.6, size="320x192")
+    assert 0 < len(faces_of(detect, slot)[0]) <= FACES
+    assert counts == {"sessions": 1}
+    tuned(detect, threads=2)
+    assert (counts, cv2.getNumThreads()) == ({"sessions": 2}, 2)
+    tuned(detect, threads=2)
+    assert counts == {"sessions": 2}
+    assert len(faces_of(detect, slot)[0])
+
+
+def test_faces_that_move_stay_inside_their_boxes_between_two_looks(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    """The picture moves by a twelfth of a face's size with each frame."""
+    slots = [scenes.slot(moved(group, 10 * n)) for n in range(6)]
+    every = faces_of(stage(model_store, max_batch=8), *slots)
+    some = faces_of(stage(model_store, max_batch=8, every=3), *slots)
+    assert [len(faces) for faces in every] == [FACES] * 6
+    for exact, carried in zip(every, some, strict=True):
+        assert len(carried) == FACES
+        for face in exact:
+            assert any(inside(face, other) for other in carried)
+
+
+def inside(face: Face, other: Face) -> bool:
+    """Whether a face lies in another's box, give or take a tenth: it is covered with a margin."""
+    x1, y1, x2, y2 = face.box
+    slack = 0.1 * max(x2 - x1, y2 - y1)
+    a1, b1, a2, b2 = other.box
+    return a1 - slack <= x1 and b1 - slack <= y1 and a2 + slack >= x2 and b2 + slack >= y2
+
+
+def test_a_new_scene_between_two_looks_is_looked_at(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    dark = scenes.slot(np.zeros_like(group))
+    detect = stage(model_store, max_batch=8, every=10)
+    found = faces_of(detect, dark, dark, scenes.slot(group), scenes.slot(group))
+    assert [len(faces) for faces in found] == [0, 0, FACES, FACES]
+
+
+def test_frames_between_two_looks_say_so(model_store: ModelStore, group: scenes.Picture) -> None:
+    detect, slot = stage(model_store, max_batch=8, every=2), scenes.slot(group)
+    detect.begin(job(slot))
+    tokens = list(detect.process([Work(Token("run", n), slot.frame()) for n in range(4)]))
+    assert [token.fields.get("detect.carried") for token in tokens] == [None, 1, None, 1]
+    (alone,) = detect.process([Work(Token("run", 5), slot.frame(), alone=True)])
+    assert "detect.carried" not in alone.fields

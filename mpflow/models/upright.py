@@ -1,0 +1,55 @@
+"""Pictures that are stored turned: upright for a detector, and what it finds turned back.
+
+``turns`` is how many quarter turns counter-clockwise make a stored picture upright.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mpflow.models.detections import Detections, Floats
+from mpflow.tokens import Face
+
+if TYPE_CHECKING:
+    from mpflow.frame import Frame
+
+
+def fill_upright(frame: Frame, out: Floats, turns: int) -> float:
+    """Write a frame upright and scaled into ``out`` [3, height, width]; returns the scale."""
+    if not turns:
+        return frame.detector_blob(out.shape[2], out.shape[1], out)[1]
+    height, width = out.shape[1:] if turns == 2 else out.shape[:0:-1]
+    blob, scale = frame.detector_blob(width, height)
+    columns, rows = round(frame.width * scale), round(frame.height * scale)
+    upright = np.rot90(blob[:, :rows, :columns], turns, axes=(1, 2))
+    out[:] = 0
+    out[:, : upright.shape[1], : upright.shape[2]] = upright
+    return scale
+
+
+def to_faces(
+    found: Detections, scale: float, size: tuple[int, int], turns: int = 0
+) -> tuple[Face, ...]:
+    """Faces in pixels of a frame of ``size`` (width, height) from finds in its scaled picture."""
+    corners = _turn_back(found.boxes.reshape(-1, 2, 2) / np.float32(scale), size, turns)
+    boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1).tolist()
+    points = _turn_back(found.points / np.float32(scale), size, turns).tolist()
+    return tuple(
+        Face((box[0], box[1], box[2], box[3]), score, tuple((x, y) for x, y in five))
+        for box, score, five in zip(boxes, found.scores.tolist(), points, strict=True)
+    )
+
+
+def _turn_back(points: Any, size: tuple[int, int], turns: int) -> Any:
+    """Points [..., 2] of an upright picture, in the frame of ``size`` that it was made from."""
+    width, height = size
+    x, y = points[..., 0], points[..., 1]
+    turned = {
+        0: (x, y),
+        1: (width - 1 - y, x),
+        2: (width - 1 - x, height - 1 - y),
+        3: (y, height - 1 - x),
+    }[turns]
+    return np.stack(turned, axis=-1)
