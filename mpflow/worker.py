@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ class Worker:
         self._meter: Meter | None = None
         self._orders: Orders | None = None
         self._batching = Batching()
+        self._early: Counter[str] = Counter()
 
     def serve(self) -> None:
         """Open the stage, then answer orders until ``quit``."""
@@ -137,6 +139,9 @@ class Worker:
         try:
             ring = Ring(segment, bells, stage=plan.stage, worker=plan.id, order=_order_of(stage))
             self._meter = meter = Meter(segment, plan.id)
+            for counter, more in self._early.items():
+                meter.count(counter, more)
+            self._early.clear()
             self._orders = orders = Orders(self._channel, task.helm)
             video = task.media.video
             desk = Desk.at(plan.spec.name, ring, meter, orders, video, number=plan.number)
@@ -213,8 +218,11 @@ class Worker:
         return contextlib.nullcontext() if self._meter is None else self._meter.outside()
 
     def _count(self, counter: str, more: int) -> None:
+        """Add to a counter of the job; what is counted before there is one goes to the first."""
         if self._meter is not None:
             self._meter.count(counter, more)
+        else:
+            self._early[counter] += more
 
     def _leaving(self) -> bool:
         """Whether the job is to end; looks for orders."""
