@@ -275,7 +275,10 @@ class Rules(Value, frozen=True):
 
 
 class MediaInfo(Value, frozen=True):
-    """An input as probed: container, the picture stream, and every other stream."""
+    """An input as probed: container, the picture stream, and every other stream.
+
+    ``zero`` is when a live input's time stamp 0 was, in nanoseconds of the monotonic clock.
+    """
 
     path: str
     container: str
@@ -285,6 +288,7 @@ class MediaInfo(Value, frozen=True):
     size: int = 0
     metadata: dict[str, str] = {}
     chapters: int = 0
+    zero: int | None = None
 
 
 class Job(Value, frozen=True):

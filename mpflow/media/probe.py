@@ -52,7 +52,8 @@ def probe(path: str) -> MediaInfo:
     with open_input(path) as container:
         stream = picture_stream(container, path)
         picture = first_picture(container, stream, path)
-        return _describe(path, container, stream, picture)
+        size = 0 if is_url(path) else Path(path).stat().st_size
+        return describe_input(path, container, stream, picture, size=size)
 
 
 def picture_stream(container: InputContainer, path: str) -> VideoStream:
@@ -105,6 +106,23 @@ def closeup(path: str, index: int) -> Closeup:
         return Closeup(matrix, data, picture.interlaced_frame, order)
 
 
+def describe_input(
+    path: str, container: InputContainer, stream: VideoStream, picture: VideoFrame, *, size: int
+) -> MediaInfo:
+    """What an open input is, by its container and the first picture of ``stream``."""
+    duration = container.duration
+    return MediaInfo(
+        path=path,
+        container=container.format.name,
+        video=_video_info(stream, picture),
+        streams=tuple(_stream_info(other) for other in container.streams),
+        duration=duration / _SECOND if duration else _seconds(stream),
+        size=size,
+        metadata=_abridged(container.metadata),
+        chapters=len(container.chapters()),
+    )
+
+
 def is_attached(stream: Stream) -> bool:
     """Whether a stream is a still picture (cover art), no video."""
     return bool(stream.disposition & Disposition.attached_pic)
@@ -116,22 +134,6 @@ def codec_name(stream: Stream) -> str:
         return stream.codec_context.codec.canonical_name
     name = stream.name if isinstance(stream, DataStream) else None
     return name or "unknown"
-
-
-def _describe(
-    path: str, container: InputContainer, stream: VideoStream, picture: VideoFrame
-) -> MediaInfo:
-    duration = container.duration
-    return MediaInfo(
-        path=path,
-        container=container.format.name,
-        video=_video_info(stream, picture),
-        streams=tuple(_stream_info(other) for other in container.streams),
-        duration=duration / _SECOND if duration else _seconds(stream),
-        size=0 if is_url(path) else Path(path).stat().st_size,
-        metadata=_abridged(container.metadata),
-        chapters=len(container.chapters()),
-    )
 
 
 def _abridged(metadata: Mapping[str, str]) -> dict[str, str]:

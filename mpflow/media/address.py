@@ -1,0 +1,194 @@
+"""Addresses of live inputs: what each kind needs so that FFmpeg starts soon and gives up in time.
+
+    rtsp rtsps   packets within the connection (TCP) unless UDP is asked for
+    rtmp rtmps   sound may come long before the first picture: see ``patient``
+    udp tcp      MPEG transport streams
+    http https   whatever is served, or posted where it listens
+    /dev/videoN  a camera (Video4Linux); v4l2:/dev/NAME says so of any device
+    a file       played as if it came in live
+
+Measured on loopback: with FFmpeg's own limits the start of an RTMP stream is looked at for seconds;
+with these it takes 0.2 s. ``fflags=nobuffer`` would throw away what was looked at, and with it the
+key frame that decoding starts from: the first picture came a whole group of pictures later.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import re
+import ssl
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import av
+from av.container import InputContainer
+
+from mpflow.errors import ConfigError, InputError
+from mpflow.media.source import ffmpeg_name, open_input, shown
+from mpflow.urls import is_url
+
+SCHEMES = ("rtsp", "rtsps", "rtmp", "rtmps", "udp", "tcp", "tls", "http", "https")
+SECURE = frozenset({"rtsps", "rtmps", "tls", "https"})
+_LISTENING = frozenset({"rtsp", "rtmp", "tcp", "http"})
+# Enough to know both streams of a sender that begins with them, in bytes and microseconds.
+_QUICK = {"probesize": "50000", "analyzeduration": "200000"}
+# For a stream entered in the middle, whose next key frame may be a while away.
+_PATIENT = {"probesize": "5000000", "analyzeduration": "10000000"}
+_LONGEST_WAIT_S = 30 * 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the user asks of a live input; see ReceiveOptions."""
+
+    listen: bool = False
+    transport: str = "tcp"
+    format: str = ""
+    insecure: bool = False
+    ca_file: str = ""
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One live input: what FFmpeg opens, as what, with which options."""
+
+    given: str
+    name: str
+    scheme: str
+    wishes: Wishes
+
+    @classmethod
+    def of(cls, given: str, wishes: Wishes) -> Address:
+        """Read an address; raises ConfigError or InputError where it can be none."""
+        if is_url(given):
+            scheme = given.partition(":")[0].lower()
+            _require_known(given, scheme)
+            if wishes.listen and scheme not in _LISTENING:
+                raise ConfigError(
+                    f"{shown(given)!r} is of a kind that cannot be listened for",
+                    cure=f"listen for one of {', '.join(sorted(_LISTENING))}",
+                )
+            return cls(given, given, scheme, wishes)
+        path = given.removeprefix("v4l2:")
+        if path != given or _is_device(path):
+            return cls(given, path, "v4l2", wishes)
+        return cls(given, ffmpeg_name(given), "pipe" if Path(given).is_fifo() else "file", wishes)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is played by its own time stamps rather than as it comes."""
+        return self.scheme == "file"
+
+    @property
+    def shown(self) -> str:
+        """The address as messages may show it."""
+        return shown(self.given)
+
+    @property
+    def listens(self) -> bool:
+        """Whether others connect to it."""
+        return self.wishes.listen or bool(re.search(r"[?&]listen=[1-9]", self.given))
+
+    def open(self, opening_s: float, reading_s: float, *, patient: bool = False) -> InputContainer:
+        """Connect; raises av.FFmpegError (ExitError when that or later a read takes too long)."""
+        if self.is_file:
+            return open_input(self.given)
+        if self.scheme == "v4l2" and not Path(self.name).exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
+        return av.open(
+            self.name,
+            "r",
+            format=self.wishes.format or ("v4l2" if self.scheme == "v4l2" else None),
+            options=self._options(opening_s, patient=patient),
+            timeout=(min(opening_s, _LONGEST_WAIT_S), reading_s),
+            metadata_errors="replace",
+        )
+
+    def _options(self, opening_s: float, *, patient: bool) -> dict[str, str]:
+        options = dict(_PATIENT if patient else _QUICK)
+        if self.scheme in ("rtsp", "rtsps"):
+            options["rtsp_transport"] = self.wishes.transport
+            if self.wishes.listen:
+                waiting = math.ceil(min(opening_s, _LONGEST_WAIT_S))
+                options |= {"rtsp_flags": "listen", "listen_timeout": str(waiting)}
+        elif self.wishes.listen:
+            options["listen"] = "1"
+        if self.scheme == "udp":
+            options["overrun_nonfatal"] = "1"
+        if self.scheme in SECURE and not self.wishes.insecure:
+            options |= {"tls_verify": "1", "ca_file": self.wishes.ca_file or authorities()}
+        return options | self.wishes.options
+
+    def explain(self, error: Exception) -> InputError:
+        """What a failed opening means, with the cure."""
+        if isinstance(error, InputError):
+            return error
+        what, cure = self._meaning(error)
+        return InputError(f"{self.shown!r} {what}", cure=cure)
+
+    def _meaning(self, error: Exception) -> tuple[str, str]:
+        number = getattr(error, "errno", None)
+        text = getattr(error, "strerror", "") or type(error).__name__
+        if isinstance(error, av.ExitError):
+            return _NOBODY if self.listens else _SILENT
+        if isinstance(error, av.error.HTTPUnauthorizedError):
+            return "asks for a user name and password", "put them into the address"
+        if number == errno.EIO and self.scheme in SECURE and not self.wishes.insecure:
+            return _DISTRUSTED
+        cure = "check the address"
+        if self.scheme == "v4l2":
+            cure = "check the device: v4l2-ctl --list-devices shows what there is"
+        return _FAILURES.get(number or 0, (f"cannot be opened: {text}", cure))
+
+
+_NOBODY = "was listened for, and nobody came", "start the sender, or wait longer"
+_SILENT = "does not answer", "check the address, and that something is sent there"
+_DISTRUSTED = (
+    "has no secure connection: its certificate cannot be trusted, or it refused",
+    "name the authority's file with receive.ca_file, or do not check with --insecure",
+)
+_FAILURES = {
+    errno.EADDRINUSE: ("cannot be listened for: the port is taken", "take another port"),
+    errno.ECONNREFUSED: (
+        "cannot be reached: connection refused",
+        "start the server, or wait for a sender with --listen",
+    ),
+    errno.EBUSY: ("is used by another program", "end that program, or take another device"),
+}
+
+
+def authorities() -> str:
+    """The file of certificates that this machine trusts; FFmpeg's library knows of none."""
+    paths = ssl.get_default_verify_paths()
+    found = os.environ.get("SSL_CERT_FILE") or paths.cafile or ""
+    if not found:
+        raise ConfigError(
+            "this machine has no file of certificates that it trusts",
+            cure="install ca-certificates, or name a file with receive.ca_file",
+        )
+    return found
+
+
+def _require_known(given: str, scheme: str) -> None:
+    if scheme == "srt":
+        raise ConfigError(
+            f"{shown(given)!r}: this FFmpeg has no srt",
+            cure="turn it into udp beside mpflow: srt-live-transmit"
+            f" {shown(given)!r} udp://127.0.0.1:9000 and read udp://127.0.0.1:9000",
+        )
+    if scheme not in SCHEMES:
+        raise ConfigError(
+            f"{shown(given)!r} is of a kind that cannot be read live",
+            cure=f"give one of {', '.join(SCHEMES)}, a /dev/video device or a file",
+        )
+
+
+def _is_device(path: str) -> bool:
+    try:
+        return stat.S_ISCHR(Path(path).stat().st_mode)
+    except (OSError, ValueError):
+        return path.startswith("/dev/video")

@@ -1,0 +1,180 @@
+"""Keeping in touch with a live input: connecting, waiting in short steps, connecting again.
+
+dial -> packets -> lost (ended | failed | silent) -> pause -> dial -> ... -> back, or given up
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+import av
+
+from mpflow.errors import InputError, describe
+from mpflow.media.address import Address
+from mpflow.media.feed import Ended, Feed, Item
+from mpflow.media.line import Line
+from mpflow.media.reconnect import Outage
+
+# How long a wait lasts before it is asked whether to go on.
+_STEP_S = 0.1
+# A listener that hears nothing is opened anew this often: until then its port cannot be let go.
+_LONGEST_LISTENING_S = 30.0
+
+
+class Host(Protocol):
+    """Who a live input belongs to; see mpflow.stage.StageContext."""
+
+    @property
+    def warn(self) -> Callable[[str], None]:
+        """Takes a sentence for the user."""
+
+    @property
+    def alert(self) -> Callable[[str, str], None]:
+        """Takes the kind of an event and a sentence."""
+
+    @property
+    def count(self) -> Callable[[str, int], None]:
+        """Adds to a counter."""
+
+    @property
+    def waiting(self) -> Callable[[], AbstractContextManager[None]]:
+        """Is entered for a wait."""
+
+    @property
+    def leaving(self) -> Callable[[], bool]:
+        """Says whether to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds to wait for the first connection, for a packet, for an input's return; and how far
+    decoding may be behind."""
+
+    opening: float = 10.0
+    reading: float = 5.0
+    retry: float = 30.0
+    lag: float = 1.0
+
+
+class Dialer:
+    """Gives what comes from an address, over one connection after the other."""
+
+    def __init__(self, address: Address, patience: Patience, host: Host) -> None:
+        self._address = address
+        self._patience = patience
+        self._host = host
+        self._line: Line | None = None
+        self._outage: Outage | None = None
+        self._dial_at = 0.0
+
+    @property
+    def feed(self) -> Feed | None:
+        """What has come and was not looked at yet."""
+        return self._line.feed if self._line is not None else None
+
+    def dial(self, *, after: int | None = None) -> None:
+        """Connect for the first time, or play a file (on from a time stamp of its picture)."""
+        self._line = self._open(self._patience.opening, after)
+
+    def redial(self) -> None:
+        """Connect as after an outage: for as long as an input may be away."""
+        self._outage = Outage(time.monotonic())
+        self._dial_at = 0.0
+
+    def next(self) -> Item | None:
+        """The next packet or event; None when it is time to leave."""
+        while not self._host.leaving():
+            if self._line is None and not self._due():
+                continue
+            if self._line is None:
+                self._line = self._open(self._time_to_open())
+            item = self._line.feed.get(0)
+            if item is None:
+                with self._host.waiting():
+                    item = self._line.feed.get(_STEP_S)
+            if item is not None:
+                return item
+        return None
+
+    def lost(self, ended: Ended) -> bool:
+        """Take note of an end; says whether the input is to be connected again.
+
+        Raises InputError when it was away for too long, unless it simply ended.
+        """
+        self.close()
+        now = time.monotonic()
+        first = self._outage is None
+        outage = self._outage or Outage(now)
+        if outage.left(now, self._patience.retry) <= outage.pause():
+            return self._given_up(ended)
+        if first:
+            what = f"{self._address.shown!r} was lost: {self._reason(ended)}; connecting again"
+            self._host.alert("reconnect", what)
+            self._host.warn(what)
+        self._dial_at = now + outage.pause()
+        self._outage = outage.tried()
+        return True
+
+    def back(self) -> None:
+        """A picture came: the input is there."""
+        if self._outage is not None:
+            if self._outage.tries:
+                self._host.count("reconnects", 1)
+            self._outage = None
+
+    def close(self) -> None:
+        """Hang up."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    def _due(self) -> bool:
+        """Wait a little until the next attempt; says whether it is time for it."""
+        left = self._dial_at - time.monotonic()
+        if left > 0:
+            with self._host.waiting():
+                time.sleep(min(left, _STEP_S))  # nothing tells that a server is back
+        return left <= _STEP_S
+
+    def _open(self, opening: float, after: int | None = None) -> Line:
+        return Line(self._address, opening=opening, reading=self._patience.reading, after=after)
+
+    def _time_to_open(self) -> float:
+        left = math.inf
+        if self._outage is not None:
+            left = self._outage.left(time.monotonic(), self._patience.retry)
+        most = _LONGEST_LISTENING_S if self._address.listens else self._patience.opening
+        return max(1.0, min(left, most))
+
+    def _given_up(self, ended: Ended) -> bool:
+        """Nothing more comes: an error, unless the input has simply ended."""
+        if self._is_clean(ended):
+            return False
+        retry = self._patience.retry
+        raise InputError(
+            f"{self._address.shown!r} was lost: {self._reason(ended)}"
+            + (f"; it did not come back within {retry:g} s" if retry else ""),
+            cure="see to it that the sender is there, or wait longer with --retry",
+        )
+
+    def _is_clean(self, ended: Ended) -> bool:
+        """Whether an input ended in order. One that RTMP senders leave ends in an error."""
+        error = ended.error
+        return error is None or (
+            self._address.listens and isinstance(error, OSError) and error.errno == errno.EIO
+        )
+
+    def _reason(self, ended: Ended) -> str:
+        if self._is_clean(ended):
+            return "it ended"
+        if isinstance(ended.error, av.ExitError):
+            return f"nothing came for {self._patience.reading:g} s"
+        if isinstance(ended.error, av.FFmpegError | OSError):
+            return ended.error.strerror or type(ended.error).__name__
+        return describe(ended.error) if ended.error else ""

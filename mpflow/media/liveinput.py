@@ -1,0 +1,273 @@
+"""A live input as one run of pictures, over every connection that it takes.
+
+    Dialer (thread) -> placed on the time line -> decoded -> brought to the run's geometry -> given
+                 |-> sound -> SoundSender
+
+What a decoder is late for is left out: see lag.py. A file is played by its own clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from av import Packet, VideoFrame
+from av.container import InputContainer
+
+from mpflow.errors import InputError
+from mpflow.media.address import Address
+from mpflow.media.dialer import Dialer, Host, Patience
+from mpflow.media.feed import Arrived, Ended, Opened
+from mpflow.media.lag import Pace
+from mpflow.media.liveclock import SECOND, LiveClock, PacedClock
+from mpflow.media.livedecoder import LiveDecoder
+from mpflow.media.livestamps import LiveStamps
+from mpflow.media.pixels import Conform
+from mpflow.media.probe import describe_input
+from mpflow.media.sound import SoundSender
+from mpflow.spec import MediaInfo
+
+# How long an input may send packets before one of them is a picture.
+_FIRST_PICTURE_S = 30.0
+_LONGEST_SLEEP_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LivePicture:
+    """A picture on the run's time line; ``arrived`` is when it should have been here (ns)."""
+
+    picture: VideoFrame
+    arrived: int
+
+
+class LiveInput:
+    """Reads one address: ``probe``, then ``pictures``; or ``resume`` instead of the probe.
+
+    ``loop`` plays a file again and again. What happens is told to ``host``.
+    """
+
+    def __init__(
+        self, address: Address, patience: Patience, host: Host, *, threads: int, loop: bool
+    ) -> None:
+        self.address = address
+        self.damaged = 0
+        self.missed = 0
+        self.warnings: list[str] = []
+        self._patience = patience
+        self._host = host
+        self._threads = threads
+        self._loop = loop
+        self._dialer = Dialer(address, patience, host)
+        self._stamps = LiveStamps(paced=address.is_file)
+        self._pace = Pace(patience.lag, seeks=address.is_file)
+        self._container: InputContainer | None = None
+        self._decoder: LiveDecoder | None = None
+        self._conform: Conform | None = None
+        self._sound = SoundSender(-1)
+        self._early: list[VideoFrame] = []
+        self._given: int | None = None
+        self._turn = 0
+
+    def probe(self) -> MediaInfo:
+        """Connect, and describe what comes; the connection stays. Raises InputError."""
+        self._dialer.dial()
+        try:
+            self._early = self._first_pictures(time.monotonic() + self._patience.opening)
+            media = self._described(self._early[0])
+        except BaseException:
+            self.close()
+            raise
+        self._settle(media)
+        return media
+
+    def resume(self, media: MediaInfo, after: int | None) -> None:
+        """Go on for a worker that is gone, after the picture with this time stamp."""
+        self._settle(media)
+        self._stamps.resume(media.zero, after)
+        clock = self._stamps.clock
+        if isinstance(clock, LiveClock):
+            self._dialer.redial()
+        elif self._loop or after is None:
+            clock.anew()
+            self._dialer.dial()
+        else:
+            self._given = after
+            self._dialer.dial(after=after)
+
+    def pictures(self, sound: int = -1) -> Iterator[LivePicture]:
+        """Every picture from now on that is not too late; ``sound`` is a descriptor for the sound.
+
+        Ends with the input, or when it is time to leave; raises InputError when the input is lost.
+        """
+        self._sound = SoundSender(sound)
+        self._announce_sound()
+        early, self._early = self._early, []
+        for picture in early:
+            yield from self._give(picture)
+        while (item := self._dialer.next()) is not None:
+            for picture in self._decoded(item):
+                yield from self._give(picture)
+            if isinstance(item, Ended) and not self._goes_on(item):
+                return
+
+    def close(self) -> None:
+        """Hang up, and let go of everything."""
+        self._dialer.close()
+        self._sound.close()
+        self._decoder = self._container = None
+        self._early = []
+
+    def _first_pictures(self, until: float) -> list[VideoFrame]:
+        while time.monotonic() < until + _FIRST_PICTURE_S:
+            item = self._dialer.next()
+            if item is None:
+                break
+            if pictures := self._decoded(item):
+                return pictures
+            if isinstance(item, Ended):
+                if item.error is not None:
+                    raise self.address.explain(item.error) from item.error
+                break
+        raise InputError(
+            f"{self.address.shown!r} has no picture that can be decoded", cure="check that it plays"
+        )
+
+    def _described(self, picture: VideoFrame) -> MediaInfo:
+        """What the input is; of a stream nobody knows how long it will be."""
+        assert self._container is not None and self._decoder is not None
+        path, clock = self.address.given, self._stamps.clock
+        media = describe_input(path, self._container, self._decoder.stream, picture, size=0)
+        if isinstance(clock, PacedClock):
+            return media
+        video = msgspec.structs.replace(media.video, frames=None)
+        return msgspec.structs.replace(media, video=video, duration=None, zero=clock.zero)
+
+    def _settle(self, media: MediaInfo) -> None:
+        """Take the run's geometry and time base."""
+        self._stamps.settle(media.video)
+        self._conform = Conform(media.video)
+        if self._conform.conversion:
+            self._say(self._conform.conversion)
+
+    def _decoded(self, item: Opened | Arrived | Ended) -> list[VideoFrame]:
+        """The pictures that come of a packet or an event."""
+        match item:
+            case Opened(container):
+                self._meet(container)
+            case Arrived(packet, True, at):
+                return self._decode(packet, at)
+            case Arrived(packet):
+                if (stamps := self._stamps.sound(packet)) is not None:
+                    self._sound.send(packet, pts=stamps[0], dts=stamps[1])
+            case Ended():
+                return self._decoder.decode(None) if self._decoder is not None else []
+        return []
+
+    def _meet(self, container: InputContainer) -> None:
+        """A connection is there: decode it, wherever the last one was."""
+        self._container = container
+        self._decoder = LiveDecoder(container, self.address.given, self._threads)
+        self._stamps.clock.joined()
+        self._pace = Pace(self._patience.lag, seeks=self.address.is_file)
+        self._announce_sound()
+
+    def _announce_sound(self) -> None:
+        if self._container is not None and self._container.streams.audio:
+            self._sound.describe(self._container.streams.audio[0])
+
+    def _decode(self, packet: Packet[Any], at: int) -> list[VideoFrame]:
+        """What comes out for a packet; nothing when there is no time for it."""
+        assert self._decoder is not None
+        placed = self._stamps.packet(packet, at)
+        if not self._is_wanted(packet, placed, at):
+            self._miss(1)
+            return []
+        damaged = self._decoder.damaged
+        pictures = self._decoder.decode(packet)
+        self.damaged += self._decoder.damaged - damaged
+        return pictures
+
+    def _is_wanted(self, packet: Packet[Any], placed: int, at: int) -> bool:
+        """Choose how much is decoded; False when this packet is to be left out."""
+        assert self._decoder is not None
+        now, clock = time.monotonic_ns(), self._stamps.clock
+        due = clock.arrived(placed, now) if isinstance(clock, PacedClock) else at
+        wanted = self._pace.wants(packet, (now - due) / SECOND, now / SECOND)
+        if self._pace.has_given_up and self._dialer.feed is not None:
+            self._dialer.feed.skip_to_key()
+        self._decoder.effort = self._pace.effort
+        return wanted
+
+    def _give(self, picture: VideoFrame) -> Iterator[LivePicture]:
+        """A picture with its time stamp, when it is due; nothing when it is too late."""
+        self._turn += 1
+        self._dialer.back()
+        if self._given is not None and (self._stamps.in_base(picture) or 0) <= self._given:
+            return
+        self._given = None
+        stamp, clock = self._stamps.picture(picture), self._stamps.clock
+        placed = self._stamps.nanoseconds(stamp)
+        if isinstance(clock, PacedClock) and not self._wait_for(clock, placed):
+            return
+        now = time.monotonic_ns()
+        arrived = clock.arrived(placed, now)
+        if not self._is_late(now - arrived):
+            yield LivePicture(self._fitting(picture, stamp), arrived)
+
+    def _wait_for(self, clock: PacedClock, placed: int) -> bool:
+        """Wait until a picture is due; False when it is time to leave."""
+        due = clock.due(placed, time.monotonic_ns())
+        while (left := (due - time.monotonic_ns()) / SECOND) > 0:
+            if self._host.leaving():
+                return False
+            with self._host.waiting():
+                time.sleep(min(left, _LONGEST_SLEEP_S))  # the clock is what is waited for
+        return True
+
+    def _is_late(self, age: int) -> bool:
+        """Whether a picture is older than it may be, while newer ones wait; it counts as missed."""
+        feed = self._dialer.feed
+        if feed is None:
+            return False
+        late = age > self._patience.lag * SECOND and feed.pictures > 0
+        self._miss(late + feed.take_dropped())
+        return late
+
+    def _fitting(self, picture: VideoFrame, stamp: int) -> VideoFrame:
+        """The picture in the run's geometry, with its time stamp in the run's time base."""
+        assert self._conform is not None
+        duration, fitting = self._stamps.duration(picture), picture
+        if not self._conform.fits(picture):
+            if change := self._conform.change(picture):
+                self._say(change)
+            fitting = self._conform(picture)
+        fitting.pts, fitting.duration = stamp, duration
+        return fitting
+
+    def _goes_on(self, ended: Ended) -> bool:
+        """Whether there is more to come after an end."""
+        if not self.address.is_file:
+            return self._dialer.lost(ended)
+        if ended.error is not None:
+            self._say(f"{self.address.shown!r} is damaged: it could be read only so far")
+            self.damaged += 1
+        turn, self._turn = self._turn, 0
+        if not (self._loop and turn):
+            return False
+        self._dialer.close()
+        self._dialer.dial()
+        return True
+
+    def _miss(self, pictures: int) -> None:
+        if pictures:
+            self.missed += pictures
+            self._host.count("missed", pictures)
+            self._say("pictures are left out: they come late, or decoding cannot keep up with them")
+
+    def _say(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+            self._host.warn(text)
