@@ -8,6 +8,7 @@ frame in that slot, so two looks at the word with the same frame in it frame the
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from mpflow.shm.segment import Segment
@@ -33,10 +34,17 @@ def frame_ages(segment: Segment, now_ns: int) -> list[tuple[Word, int]]:
     births = segment.births.tolist()
     after = segment.snapshot()[first:]
     return [
-        (Word.unpack(word), max(0, now_ns - born))
-        for word, born, again in zip(before, births, after, strict=True)
-        if word & STAGE_MASK and word & FRAME_MASK == again & FRAME_MASK and again
+        (Word.unpack(word), max(0, now_ns - born)) for word, born in certain(before, births, after)
     ]
+
+
+def certain(
+    before: Sequence[int], births: Sequence[int], after: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """The words of published frames whose births, read in between, are their own."""
+    for word, born, again in zip(before, births, after, strict=True):
+        if word & STAGE_MASK and again and word & FRAME_MASK == again & FRAME_MASK:
+            yield word, born
 
 
 def ready_ages(segment: Segment, now_ns: int) -> tuple[StageAges, ...]:

@@ -105,6 +105,11 @@ def recover_live_sink(cells: Cells, births: Births, stage: int, worker: int) -> 
     return tuple(stores)
 
 
+def goes_on_at(cells: Cells, first: int, published: int) -> int:
+    """The first frame that the successor of a live sink has to account for."""
+    return min((word >> SEQ_SHIFT for word in cells[first:] if word), default=published)
+
+
 def named(cells: Cells, first: int, seqs: Iterable[int]) -> list[int]:
     """The READY words of these sequences."""
     wanted = set(seqs)

@@ -115,10 +115,9 @@ def _report(cells: list[int], stores: board.Stores, rewound_to: int | None) -> R
 
 
 def _report_live(cells: list[int], stores: board.Stores, first: int) -> Recovery:
-    published = [word >> SEQ_SHIFT for word in cells[first:] if word]
     return Recovery(
         lost=tuple(dropped.seq for dropped in drops.told(stores)),
-        goes_on_at=min([*published, cells[PUB]]),
+        goes_on_at=drops.goes_on_at(cells, first, cells[PUB]),
     )
 
 

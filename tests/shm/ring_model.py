@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mpflow.shm import board, drops
+from mpflow.shm import board
 from mpflow.shm.layout import END, FIRST_KEY, PUB, UNKNOWN
 from mpflow.shm.order import Order, Seat, waiting
-from mpflow.shm.word import BANK_SHIFT, READY, SEQ_SHIFT, STAGE_SHIFT, STATE_MASK
+from mpflow.shm.word import BANK_SHIFT, READY, SEQ_SHIFT, STAGE_SHIFT
 
 DEAD, IDLE = "dead", "idle"
 CLEAN, HALF, DONE = 0, 1, 2
@@ -49,8 +49,11 @@ class State(NamedTuple):
     kills: int
     undos: int = 0
     durable: tuple = ()
-    shed: tuple = ()
     extra: Any = None
+    births: tuple = ()
+    records: tuple = ()
+    given: int = -1
+    look: tuple = ()
 
 
 class Broken(Exception):
@@ -88,7 +91,6 @@ class Model:
     chunk: int = 2
     stages: tuple[int, ...] = (2,)
     killable: str = "source stage sink"
-    sheds: int = 0
     undos: int = 0
     reduce: bool = True
     moves: Moves = field(default_factory=Moves)
@@ -150,18 +152,15 @@ class Walk:
         if self.model.reduce and s.extra is None:
             for w, p in enumerate(s.processes):
                 if p.at in LOCAL:
-                    return [*self._step(s, w, p), *self._fail(s, w, p), *self._kill(s, w, p)]
+                    return self._each(s, w, p)
         found: list[tuple[str, State]] = []
         for w, p in enumerate(s.processes):
-            if p.at == DEAD:
-                found += self._recover(s, w)
-            else:
-                found += self._step(s, w, p)
-                found += self._fail(s, w, p)
-                found += self._kill(s, w, p)
-        if len(s.shed) < self.model.sheds and s.lock is None:
-            found += self._shed(s)
+            found += self._recover(s, w) if p.at == DEAD else self._each(s, w, p)
         return found
+
+    def _each(self, s: State, w: int, p: Process) -> list[tuple[str, State]]:
+        """Everything that may happen to a living process."""
+        return [*self._step(s, w, p), *self._fail(s, w, p), *self._kill(s, w, p)]
 
     # what one process does next
 
@@ -176,7 +175,7 @@ class Walk:
         if name == "UP":
             s = s._replace(pixels=put(s.pixels, cell - self.first, s.saved[w]))
         else:
-            s = s._replace(cells=put(s.cells, cell, value))
+            s = self._put(s, cell, value)
         if rest:
             return f"{self._name(w)} {name}", move(s, w, p._replace(todo=tuple(rest)))
         s = s._replace(lock=None if s.lock == w else s.lock)
@@ -336,7 +335,7 @@ class Walk:
         if token != (word >> SEQ_SHIFT, stage):
             raise Broken(f"stage {stage} took {word >> SEQ_SHIFT} with the token {token}")
 
-    # death, recovery, shedding
+    # death and recovery
 
     def _kill(self, s: State, w: int, p: Process) -> list[tuple[str, State]]:
         if not s.kills or not self.can_die[w]:
@@ -375,24 +374,15 @@ class Walk:
             if name == "RP":
                 s = s._replace(pixels=put(s.pixels, cell - self.first, s.saved[w]))
             else:
-                s = s._replace(cells=put(s.cells, cell, value))
+                s = self._put(s, cell, value)
         late = s.processes[w].cell
         if self.moves.owner_cleared_late and late:
             again = READY | self.roles[w] << STAGE_SHIFT | s.cells[late] & ~0x7FFF
             s = s._replace(cells=put(s.cells, late, again))
         return move(s._replace(saved=put(s.saved, w, None)), w, Process())
 
-    def _shed(self, s: State) -> list[tuple[str, State]]:
-        found = []
-        for word in s.cells[self.first :]:
-            if word & STATE_MASK == READY:
-                seq = word >> SEQ_SHIFT
-                cells = s.cells
-                births = drops.Births((0,) * self.model.slots, 0, self.first, len(cells), 9)
-                for name, cell, value in drops.shed(cells, births, [word], drops.Why.STALE):
-                    cells = put(cells, cell, value) if name == "S1" else cells
-                found.append((f"shed {seq}", s._replace(cells=cells, shed=(*s.shed, seq))))
-        return found
+    def _put(self, s: State, cell: int, value: int) -> State:
+        return s._replace(cells=put(s.cells, cell, value))
 
     def _name(self, w: int) -> str:
         return f"{self.roles[w]}.{w}"
@@ -401,29 +391,33 @@ class Walk:
 
     def check(self, s: State) -> None:
         """Hold in every state: one holder a slot, and what is durable is in order, once."""
+        self._check_holders(s)
+        if s.durable != tuple(range(len(s.durable))):
+            raise Broken(f"durable out of order, twice or lost: {s.durable}")
+
+    def _check_holders(self, s: State) -> None:
         held = [
             p.cell
             for p in s.processes
-            if p.at not in (IDLE, DEAD, "end", "forget", "owner") or (p.todo and p.at != IDLE)
+            if p.at not in (IDLE, DEAD, "end", "forget", "owner", "late")
+            or (p.todo and p.at != IDLE)
         ]
         if len(held) != len(set(held)):
             raise Broken("two live workers hold one slot")
-        if self.model.sheds:
-            if any(a >= b for a, b in zip(s.durable, s.durable[1:], strict=False)):
-                raise Broken(f"order lost: {s.durable}")
-        elif s.durable != tuple(range(len(s.durable))):
-            raise Broken(f"durable out of order, twice or lost: {s.durable}")
 
     def check_end(self, s: State) -> None:
         """Hold where nothing more can happen: all is done, nothing is left."""
         if any(p.at == DEAD for p in s.processes):
             raise Broken("a dead process was never recovered")
-        if sorted({*s.durable, *s.shed}) != list(range(self.model.frames)):
+        if self._accounted(s) != set(range(self.model.frames)):
             raise Broken(f"stuck with {s.durable} durable and words {s.cells[self.first :]}")
         if any(s.cells[self.first :]):
             raise Broken(f"a slot leaked: {s.cells[self.first :]}")
         if s.cells[END] != self.model.frames:
             raise Broken(f"the end is {s.cells[END]}")
+
+    def _accounted(self, s: State) -> set[int]:
+        return set(s.durable)
 
 
 class Result(NamedTuple):
@@ -434,18 +428,17 @@ class Result(NamedTuple):
     trace: list[str]
 
 
-def explore(model: Model, cap: int = 3_000_000) -> Result:
+def explore(model: Model, cap: int = 3_000_000, walk: type[Walk] = Walk) -> Result:
     """Visit every state of the model, breadth first, so that a counterexample is a shortest."""
     # millions of tuples without a cycle among them: looking for one takes a third of the time
     gc.disable()
     try:
-        return _explore(model, cap)
+        return _explore(walk(model), cap)
     finally:
         gc.enable()
 
 
-def _explore(model: Model, cap: int) -> Result:
-    walk = Walk(model)
+def _explore(walk: Walk, cap: int) -> Result:
     start = walk.start()
     came: dict[State, tuple[State, str] | None] = {start: None}
     todo = deque([start])

@@ -15,9 +15,6 @@ HOLDS = {
     "one kill of anyone, three slots": Model(slots=3),
     "two kills of anyone": Model(frames=2, kills=2, chunk=1),
     "one kill of anyone, two stages that change pixels": Model(frames=2, stages=(2, 1)),
-    "one kill of a stage or the source while READY frames are shed": Model(
-        chunk=1, killable="source stage", sheds=1
-    ),
     "one kill of anyone while a stage fails, takes back and tries again": Model(frames=2, undos=1),
     "two kills of stages that fail twice": Model(
         frames=2, kills=2, chunk=1, undos=2, killable="stage"
