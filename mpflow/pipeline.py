@@ -39,7 +39,7 @@ from mpflow.sinkrunner import SinkRunner, open_book
 from mpflow.spec import JobSpec, PipelineSpec, RunSpec, SinkSummary, StageSpec
 from mpflow.tokens import Token
 
-CALLER = StageSpec("caller", "the caller itself")
+CALLER = StageSpec("caller", "mpflow.stage:Sink")
 
 
 def run(spec: RunSpec) -> Report:
