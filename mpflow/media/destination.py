@@ -43,6 +43,9 @@ SECURE = frozenset({"rtmps", "rtsps", "tls", "https"})
 FIFO_PACKETS = 4
 """Packets on their way into FFmpeg's thread: a muxer that takes more than these is connected."""
 
+# How far apart packets are put in order by the muxer, in microseconds. They come in order: one
+# that waits for another does so in vain, but for the last of them where the other track is silent.
+_AT_ONCE_US, _IN_FILE_US = "1", "500000"
 _SHORT = {"ts": "mpegts", "m2ts": "mpegts", "mkv": "matroska"}
 _DEVICE = re.compile(r"(?:v4l2:)?(/dev/video\d+|(?<=v4l2:).+)")
 _CAMERA = "video4linux2"
@@ -109,8 +112,9 @@ class Destination:
     def options(self, caution: Caution) -> tuple[str, dict[str, str]]:
         """The muxer to open, and its options."""
         muxing = {"flush_packets": "1", "fflags": "+bitexact", **_muxing(self.container)}
+        order = {"max_interleave_delta": _IN_FILE_US if self.kind is Kind.FILE else _AT_ONCE_US}
         if self.kind is not Kind.NETWORK:
-            return self.container, muxing
+            return self.container, muxing | order
         bound = "timeout" if self.container == "rtsp" else "rw_timeout"
         timeout = str(round(caution.timeout * 1e6))
         sending = {bound: timeout, **_SENDING.get(self.protocol, {})}
@@ -120,7 +124,7 @@ class Destination:
             "fifo_format": self.container,
             "queue_size": str(FIFO_PACKETS),
             "format_opts": _joined({**muxing, **sending}),
-            "max_interleave_delta": "1",  # order is made before: keep no packet back
+            **order,
         }
 
 

@@ -38,6 +38,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 _SILENCE_S = 1.0
 # How old pictures are taken to be before any came, and what is added to how old they are.
 _UNKNOWN_AGE_S, _MARGIN_S = 2.0, 0.1
+# A muxer gives a picture on when sound after it comes: one packet, whatever the coding.
+_LEAD_S = Fraction(1, 20)
 # With each picture the oldest one so far counts a little less.
 _FORGETTING = 0.98
 
@@ -112,6 +114,7 @@ class LiveOutput:
         if not link.picture(picture, pts):
             return self._drop("it comes before the output's beginning")
         self.written += 1
+        self._send_sound(now, at + _LEAD_S)
         return ""
 
     def rest(self) -> None:
@@ -144,7 +147,7 @@ class LiveOutput:
         return self._stamps.next(pts, round(token.duration * base / ours))
 
     def _tend(self, now: float, at: Fraction | None) -> None:
-        """See to the connection, and send the sound up to ``at``, or that waited long enough."""
+        """See to the connection, and send the sound up to ``at``."""
         self._look(now)
         while not self._sound.take_in():
             self._change_sound()
@@ -152,6 +155,10 @@ class LiveOutput:
             self._connect()
         if self._link is not None and at is not None:
             self._link.begin(at)
+        self._send_sound(now, at)
+
+    def _send_sound(self, now: float, at: Fraction | None) -> None:
+        """Send the sound up to ``at``, and what has waited long enough."""
         takes = self._link is not None and self._has_room(self._link)
         for packet in self._sound.due(at, now - self._age - _MARGIN_S):
             if self._link is not None and takes:

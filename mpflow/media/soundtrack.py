@@ -110,7 +110,7 @@ class SoundTrack:
 
     def write(self, packet: SoundPacket, origin: Fraction) -> None:
         """Send a packet, its time counted from ``origin``; what is before that is left out."""
-        raw = packet.to_packet()
+        raw = _own(packet)
         back = round(origin / raw.time_base)
         raw.pts, raw.dts = packet.pts - back, packet.dts - back
         if self._maker is not None:
@@ -142,6 +142,20 @@ class SoundTrack:
             return
         self._last = at
         self._send(packet)
+
+
+def _own(packet: SoundPacket) -> Packet[AudioStream]:
+    """A packet whose bytes are FFmpeg's.
+
+    Over bytes of Python's it takes the interpreter's lock to let go of them, which a muxer's own
+    thread does while closing it holds that lock.
+    """
+    owned: Packet[AudioStream] = Packet(len(packet.data))
+    owned.update(packet.data)
+    owned.time_base = Fraction(*packet.time_base)
+    owned.pts, owned.dts, owned.duration = packet.pts, packet.dts, packet.duration
+    owned.is_keyframe = packet.key
+    return owned
 
 
 class _Maker:
