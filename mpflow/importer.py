@@ -34,6 +34,7 @@ SHORT_NAMES: dict[str, str] = {
     "redact": "mpflow.stages.redact:Redact",
     "encode": "mpflow.stages.encode:Encode",
     "faces-json": "mpflow.stages.faces_json:FacesJson",
+    "receive": "mpflow.stages.receive:Receive",
     "send": "mpflow.stages.send:Send",
 }
 
