@@ -70,7 +70,8 @@ class LiveWalk(Walk):
             ._replace(
                 births=(0,) * model.slots,
                 records=(0,) * model.frames,
-                undos=model.sheds << 4 | model.drops,
+                sheds=model.sheds,
+                drops=model.drops,
             )
         )
 
@@ -97,12 +98,12 @@ class LiveWalk(Walk):
         if p.todo:
             return []
         name, stage = self._name(w), self.roles[w]
-        if s.undos & 0xF and stage and p.at in {*WORKING, "mark", "write"}:
+        if s.drops and stage and p.at in {*WORKING, "mark", "write"}:
             told = self._meet(s, w, p) if stage == self.model.sink else p
-            fewer = s._replace(undos=s.undos - 1)
+            fewer = s._replace(drops=s.drops - 1)
             return [(f"{name} gives up at {p.at}", move(fewer, w, told._replace(at="drop")))]
-        if s.undos >> 4 and stage and p.at == IDLE and s.lock is None:
-            fewer = s._replace(undos=s.undos - 16)
+        if s.sheds and stage and p.at == IDLE and s.lock is None:
+            fewer = s._replace(sheds=s.sheds - 1)
             ready = waiting(s.cells, self.first, stage)
             return [(f"{name} sheds", self._shed(fewer, w, p, [word])) for word in ready]
         return []

@@ -52,6 +52,8 @@ class State(NamedTuple):
     extra: Any = None
     births: tuple = ()
     records: tuple = ()
+    sheds: int = 0
+    drops: int = 0
     given: int = -1
     look: tuple = ()
 

@@ -1,4 +1,4 @@
-"""Every interleaving of a live run's moves, with a kill before every store: what holds, what not."""
+"""Every interleaving of a live run's moves, with a kill before every store."""
 
 from __future__ import annotations
 
