@@ -107,7 +107,7 @@ def ctl(run: str, action: str, words: tuple[str, ...], as_json: bool) -> None:
     \b
       mpflow ctl                                list them
       mpflow ctl RUN stats                      how it is doing
-      mpflow ctl RUN set detect.every 2         change an option of a stage
+      mpflow ctl RUN set detect.every 2         change an option of a stage, or max_latency
       mpflow ctl RUN skip enhance               leave a stage out; unskip takes it in again
       mpflow ctl RUN mode single|throughput|auto
       mpflow ctl RUN preview look.png           a picture of the output, as it is now

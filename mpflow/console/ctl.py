@@ -31,9 +31,8 @@ class Action:
 def _set(key: str, value: str = "") -> Request:
     if "=" in key and not value:
         key, _, value = key.partition("=")
-    stage, dot, option = key.partition(".")
-    if not (stage and dot and option and value):
-        raise ConfigError(f"set: {key!r} is no STAGE.OPTION with a value", cure=_cure("set"))
+    if not (key and value):
+        raise ConfigError(f"set: {key!r} is no key with a value", cure=_cure("set"))
     return Set(key, value)
 
 
@@ -56,7 +55,7 @@ def _preview(path: str = "") -> Request:
 
 ACTIONS = {
     "stats": Action("stats", (0,), Stats),
-    "set": Action("set STAGE.OPTION VALUE", (1, 2), _set),
+    "set": Action("set KEY VALUE", (1, 2), _set),
     "skip": Action("skip STAGE", (1,), Skip),
     "unskip": Action("unskip STAGE", (1,), Unskip),
     "mode": Action("mode single|throughput|auto", (1,), _mode),
