@@ -445,3 +445,9 @@ class Hoard(Trap, Stage[FollowOptions]):
     def _next(self) -> Token:
         token = self._kept.pop(0)
         return token.with_field("trap.hoard", token.seq)
+
+
+class Hide(Paint):
+    """Stands for a stage that hides people."""
+
+    protects = True
