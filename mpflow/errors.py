@@ -78,6 +78,12 @@ class OutputError(MpflowError):
     exit_status = EXIT_USAGE
 
 
+class ReaderGone(OutputError):
+    """Whoever read standard output has left, as ``head`` and a player that is closed do."""
+
+    exit_status = EXIT_SIGPIPE
+
+
 class Refused(MpflowError):
     """Refused by policy."""
 
@@ -135,6 +141,7 @@ _CLASSES: dict[str, type[MpflowError]] = {
         ConfigError,
         InputError,
         OutputError,
+        ReaderGone,
         Refused,
         Degraded,
         ResourceError,

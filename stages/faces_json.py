@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import msgspec
 
-from mpflow.errors import InternalError, OutputError, Refused
+from mpflow.errors import InternalError, OutputError, ReaderGone, Refused
 from mpflow.spec import BEGINNING, STDOUT, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Face, Token
@@ -134,7 +134,8 @@ class FacesJson(Sink[FacesJsonOptions]):
 
 
 def _unwritable(error: OSError) -> OutputError:
-    return OutputError(
+    kind = ReaderGone if isinstance(error, BrokenPipeError) else OutputError
+    return kind(
         f"standard output cannot be written: {error.strerror}",
         cure="keep its reader open to the end, or write a file with -o",
     )

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import av
 
-from mpflow.errors import MpflowError, OutputError, ResourceError
+from mpflow.errors import MpflowError, OutputError, ReaderGone, ResourceError
 from mpflow.media.address import authorities
 from mpflow.media.destination import SECURE, Caution, Destination, Kind
 
@@ -28,7 +28,7 @@ _CAMERA = {
     errno.EBUSY: "another program writes to it: end that one, or take another device",
     errno.EINVAL: "it takes no such pictures: is it a camera rather than a loopback device, or read"
     " at another size at the moment?",
-    errno.ENOTTY: "it is no video device: ls -l /dev/video* shows those there are",
+    errno.ENOTTY: "that is no video device: ls -l /dev/video* shows those there are",
     errno.ENODEV: "its driver is gone: modprobe v4l2loopback",
 }
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -50,7 +50,8 @@ def lost(destination: Destination, error: BaseException) -> MpflowError:
         closed = _number(error) in (errno.EPIPE, errno.ECONNRESET)
         why = "nobody reads it any more" if closed else reason
         cure = "keep its reader open to the end, or write a file with -o"
-        return OutputError(f"standard output cannot be written: {why}", cure=cure)
+        kind = ReaderGone if closed else OutputError
+        return kind(f"standard output cannot be written: {why}", cure=cure)
     if _number(error) in _NO_ROOM:
         return ResourceError(f"the disk is full: {name} cannot be written", cure="free some space")
     if destination.kind is Kind.FILE:
@@ -71,11 +72,13 @@ def unreachable(
 
 def is_hopeless(
     destination: Destination, error: BaseException, caution: Caution
-) -> OutputError | None:
+) -> MpflowError | None:
     """The error of a first connection that no further try would change, else None.
 
     FFmpeg does not say that a certificate was refused, so the server is asked for it again.
     """
+    if destination.kind is Kind.DEVICE:
+        return lost(destination, error)
     if isinstance(error, _REFUSED):
         return OutputError(
             f"the output {destination.shown} refuses the stream: {_reason(error)}",

@@ -188,3 +188,15 @@ def test_a_killed_supervisor_is_status_1_and_keeps_only_what_plays(
     partial = here / "out.partial.mp4"
     assert partial.exists() == (str(partial.name) in err)
     assert not partial.exists() or playable(partial)
+
+
+def test_a_reader_that_leaves_standard_output_is_status_141(here: Path, long_clip: Path) -> None:
+    command = command_line("run", long_clip, "-o", "-", "--preset", "detect-only", "--offline")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    told = process.stderr.read()
+    process.stderr.close()
+    assert process.wait(LIMIT_S) == 141, told
+    assert "standard output" in told
