@@ -175,6 +175,30 @@ def test_a_worker_that_has_joined_is_replaced_like_any_other(
     assert stage_of(result, "paint").workers == 2
 
 
+def test_all_workers_of_a_grown_stage_work_at_once(
+    tmp_path: Path, moves: Moves, undisturbed: list[dict[str, Any]]
+) -> None:
+    """Three frames in a row wait at gates in three workers: none goes on before all are there."""
+    job = job_in(tmp_path)
+    marks = Path(marks_in(tmp_path))
+
+    def grow(_: int) -> None:
+        assert moves.seat("paint") and moves.seat("paint")
+        moves.wait_for("paint/1", "busy")
+        moves.wait_for("paint/2", "busy")
+
+    def wait_for_the_others(_: int) -> None:
+        for other in (21, 22):
+            (marks / f"gate-{other}").open("wb").close()
+
+    for other in (21, 22):
+        os.mkfifo(marks / f"gate-{other}")
+    spec = pipeline(tmp_path, read=gate(tmp_path, 10), paint=gate(tmp_path, 20, 21, 22))
+    result = run_through_gates(spec, job, marks, {10: grow, 20: wait_for_the_others})
+    assert result.error is None
+    assert lines_of(job) == undisturbed
+
+
 def newcomer(folder: Path, habit: str) -> dict[str, Any]:
     return {"habit": habit, "once": marks_in(folder)}
 
