@@ -22,6 +22,12 @@ def test_the_minimum_is_what_all_workers_hold_plus_one() -> None:
     assert minimum_slots([Demand(), Demand()]) == 1
 
 
+def test_a_seat_that_is_not_in_use_has_room_for_what_it_holds_and_one_batch() -> None:
+    seat = Demand(holds=3, max_batch=4, spare=True)
+    assert minimum_slots([*DEMANDS, seat]) == minimum_slots(DEMANDS) + 3
+    assert comfortable_slots([*DEMANDS, seat]) == comfortable_slots(DEMANDS) + 3 + 4
+
+
 def test_workers_are_numbered_through_the_pipeline() -> None:
     stages = tuple(StageSpec(name, "x:Y", workers=n) for name, n in (("a", 1), ("b", 2), ("c", 1)))
     plans = plan_workers(PipelineSpec("p", stages))
