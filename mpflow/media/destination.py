@@ -176,7 +176,7 @@ def _muxing(container: str) -> dict[str, str]:
 
 # Sound goes out packet by packet in a transport stream, and FLV's header is not to be amended.
 _MUXING = {
-    "mpegts": {"pes_payload_size": "0"},
+    "mpegts": {"pes_payload_size": "0", "omit_video_pes_length": "0"},
     "flv": {"flvflags": "no_duration_filesize"},
     "rtsp": {"rtsp_transport": "tcp"},
 }

@@ -88,6 +88,7 @@ class LiveOutput:
         self._age = _UNKNOWN_AGE_S
         self._first_picture: float | None = None
         self._lost_at: float | None = None
+        self._error: BaseException | None = None
         self._pause, self._next_try = _FIRST_PAUSE_S, 0.0
         self._connections = 0
         self._is_down = False
@@ -168,7 +169,7 @@ class LiveOutput:
         """Take in what became of the connection. Raises OutputError when there is no hope."""
         link = self._link
         if link is None:
-            self._despair(now, None)
+            self._despair(now)
         elif link.error is not None:
             self._lose(link, link.error, now)
         elif link.is_proven and not link.is_counted:
@@ -184,17 +185,18 @@ class LiveOutput:
         if not self._connections and (hopeless := self._hopeless(error)) is not None:
             raise hopeless from error
         self._lost_at = now if link.is_counted or self._lost_at is None else self._lost_at
-        self._despair(now, error)
+        self._error = error
+        self._despair(now)
         if not self._is_down:
             self._is_down = True
             self._voice.alert("reconnect", f"{lost(self._destination, error).what}: trying again")
         self._next_try = now + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
 
-    def _despair(self, now: float, error: BaseException | None) -> None:
+    def _despair(self, now: float) -> None:
         """Raise OutputError when there was no connection for too long."""
         if self._lost_at is not None and now - self._lost_at > self._request.retry:
-            raise unreachable(self._destination, now - self._lost_at, error) from error
+            raise unreachable(self._destination, now - self._lost_at, self._error)
 
     def _hopeless(self, error: BaseException) -> MpflowError | None:
         with self._voice.waiting():

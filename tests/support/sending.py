@@ -72,9 +72,9 @@ class Feed:
         with ours, theirs:
             self.sender = SoundSender(ours.fileno())
             spec = JobSpec("1", "feed", self.output, partial=self.partial, live=True)
-            self.stage.begin(Job(spec, self.media, theirs.fileno()))
-            self.started = time.monotonic()
             try:
+                self.stage.begin(Job(spec, self.media, theirs.fileno()))
+                self.started = time.monotonic()
                 yield self
             finally:
                 self.stage.close()
