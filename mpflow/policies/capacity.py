@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from mpflow.snapshot import Snapshot
 
-EVERY_S, SPAN_S = 1.0, 10.0
-"""A sample is kept each second, for ten seconds."""
+EVERY_S, SPAN_S, MOST_SAMPLES = 1.0, 10.0, 120
+"""A sample is kept each second, for ten seconds if that is enough, and two minutes at most."""
 
 LEAST_S, LEAST_FRAMES = 1.0, 8
 """Less tells nothing: one batch more or less would."""
@@ -68,10 +68,21 @@ def sample(snapshot: Snapshot, now: float) -> Sample:
 
 
 def keep(samples: tuple[Sample, ...], new: Sample) -> tuple[Sample, ...]:
-    """The samples of the last seconds, the oldest first, with a new one if it is time for one."""
+    """The samples of the last seconds, the oldest first, with a new one if it is time for one.
+
+    They go further back where frames come so seldom that it takes longer to tell anything.
+    """
     if samples and new.time - samples[-1].time < EVERY_S:
         return samples
-    return (*(old for old in samples if new.time - old.time <= SPAN_S), new)
+    first = 0
+    while first + 1 < len(samples) and _enough(samples[first + 1], new):
+        first += 1
+    return (*samples[max(first, len(samples) - MOST_SAMPLES) :], new)
+
+
+def _enough(old: Sample, new: Sample) -> bool:
+    """Whether an older sample than this one is no longer needed."""
+    return new.time - old.time >= SPAN_S and new.frames - old.frames >= LEAST_FRAMES
 
 
 def figures(before: Sample, after: Sample, snapshot: Snapshot) -> Figures | None:

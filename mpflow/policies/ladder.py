@@ -4,13 +4,14 @@
     level 2 --20 s of calm--> 1 --20 s--> 0             down: one at a time, and slower
 
 Trouble is a load that single-frame mode could not bear, or a machine short of memory or CPU time.
-What a rung brings is measured when it is climbed, and it is taken back only when the load would be
-borne without it. A return that brings the trouble back all the same doubles the calm that is asked
-for before the same rung is taken back again.
+What a rung brings is measured when it is climbed: while the load does not look as if it would be
+borne without it, six times as much calm is asked for. A return that brings the trouble back all
+the same doubles the calm before the same rung is taken back again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,10 +31,12 @@ LASTING_S = 120.0
 """A rung that was taken back for as long was no longer needed."""
 
 SPARE_DEMAND, MOST_DEMAND = 0.7, 0.85
-"""Taking back a rung makes some stage slower: nothing is taken back with less to spare, nor where
-the stage would be asked for more than that, as far as it is known what the rung brought."""
+"""Taking back a rung makes some stage slower: nothing is taken back with less to spare, nor, for
+long, where some stage would be asked for more than that as far as it is known what the rung
+brought."""
 
-LARGEST_GAIN = 10.0
+LARGEST_GAIN, DOUBTFUL = 10.0, 6.0
+"""What was measured may be wrong, or no longer true: so it only makes a return later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +147,8 @@ class LadderState:
     """The level, the two switches that lead from it, and what is known of each rung.
 
     ``calm_for`` has by rung the seconds of calm that its return takes, ``returned`` when that was
-    last, and ``gain`` how many times lighter the load became by it. ``before`` is the demand with
-    which the last rung was climbed, at ``climbed``; None once its gain is known.
+    last, and ``gain`` how many times lighter a frame became by it. ``before`` is what a frame was
+    when the last rung was climbed, at ``climbed``; 0 once its gain is known.
     """
 
     level: int = 0
@@ -154,7 +157,7 @@ class LadderState:
     calm_for: Mapping[int, float] = field(default_factory=dict)
     returned: Mapping[int, float] = field(default_factory=dict)
     gain: Mapping[int, float] = field(default_factory=dict)
-    before: float | None = None
+    before: float = 0.0
     climbed: float = 0.0
 
 
@@ -176,9 +179,8 @@ def choose_level(  # noqa: PLR0913 - all that decides, by name
     if state.level > top:
         return LadderState(top), LevelChange(top, "nothing more may be given up")
     state = _weighed(state, load, now)
-    single = mode is Mode.SINGLE_FRAME or wish is Wish.THROUGHPUT
-    push = _push(load, pressure, single=single, gain=state.gain.get(state.level, 1.0))
-    needed = state.calm_for.get(state.level, RETURN_AFTER_S)
+    push = _push(load, pressure, single=mode is Mode.SINGLE_FRAME or wish is Wish.THROUGHPUT)
+    needed = _calm_needed(state, load)
     trouble = state.trouble.look(push, now, on_after=CLIMB_AFTER_S, off_after=0.0)
     calm = state.calm.look(-push, now, on_after=needed, off_after=0.0)
     if trouble.on and state.level < top:
@@ -190,22 +192,31 @@ def choose_level(  # noqa: PLR0913 - all that decides, by name
 
 def _weighed(state: LadderState, load: Load, now: float) -> LadderState:
     """Note what the last rung brought, once its effect can be seen."""
-    if state.before is None or now - state.climbed < CLIMB_AFTER_S - 1.0:
+    if not state.before or now - state.climbed < CLIMB_AFTER_S - 1.0:
         return state
-    gain = min(LARGEST_GAIN, max(1.0, state.before / load.demand)) if load.demand else 1.0
-    return replace(state, before=None, gain={**state.gain, state.level: gain})
+    frame = _weight(load)
+    gain = min(LARGEST_GAIN, max(1.0, state.before / frame)) if frame else 1.0
+    return replace(state, before=0.0, gain={**state.gain, state.level: gain})
 
 
-def _push(load: Load, pressure: Pressure, *, single: bool, gain: float) -> int:
-    """+1 toward giving up more, -1 toward taking back; ``single``: smaller batches did not help.
+def _weight(load: Load) -> float:
+    """What a frame asks for of the busiest stage, however many come; 0 where it is not known."""
+    known = load.arrivals and math.isfinite(load.demand)
+    return load.demand / load.arrivals if known else 0.0
 
-    ``gain`` is what the rung in force brought.
-    """
+
+def _push(load: Load, pressure: Pressure, *, single: bool) -> int:
+    """+1 toward giving up more, -1 toward taking back; ``single``: smaller batches did not help."""
     if pressure.high or (single and load.push > 0):
         return 1
-    light = load.demand <= SPARE_DEMAND and load.demand * gain <= MOST_DEMAND
-    calm = load.relieved and light and pressure.calm
-    return -1 if calm else 0
+    return -1 if load.relieved and load.demand <= SPARE_DEMAND and pressure.calm else 0
+
+
+def _calm_needed(state: LadderState, load: Load) -> float:
+    """Seconds of calm before the rung in force is taken back: many more when it seems needed."""
+    needed = state.calm_for.get(state.level, RETURN_AFTER_S)
+    borne = load.demand * state.gain.get(state.level, 1.0) <= MOST_DEMAND
+    return needed if borne else DOUBTFUL * needed
 
 
 def _climb(state: LadderState, load: Load, why: str, now: float) -> tuple[LadderState, LevelChange]:
@@ -219,7 +230,7 @@ def _climb(state: LadderState, load: Load, why: str, now: float) -> tuple[Ladder
         trouble=OFF,
         calm=OFF,
         calm_for={**state.calm_for, level: longer if again else RETURN_AFTER_S},
-        before=load.demand,
+        before=_weight(load),
         climbed=now,
     )
     return after, LevelChange(level, f"more is given up: {why}")
@@ -228,5 +239,5 @@ def _climb(state: LadderState, load: Load, why: str, now: float) -> tuple[Ladder
 def _return(state: LadderState, seconds: float, now: float) -> tuple[LadderState, LevelChange]:
     level = state.level - 1
     returned = {**state.returned, state.level: now}
-    after = replace(state, level=level, trouble=OFF, calm=OFF, returned=returned, before=None)
+    after = replace(state, level=level, trouble=OFF, calm=OFF, returned=returned, before=0.0)
     return after, LevelChange(level, f"less is given up: {seconds:.0f} s of calm")

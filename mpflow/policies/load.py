@@ -40,7 +40,8 @@ class Load:
     the time there is to spare (the largest latency without all work) the oldest frame has spent
     waiting. ``lost`` is the share of frames that were dropped or found no slot. ``demand`` is what
     the busiest stage is asked for, as a share of what it can do; it is told for live runs only, as
-    in any other run some stage is always fully busy. ``where`` is the stage with the longest queue.
+    in any other run some stage is always fully busy. ``where`` is the stage with the longest queue,
+    ``arrivals`` how many frames came in a second.
     """
 
     backlog: float = 0.0
@@ -48,6 +49,7 @@ class Load:
     lost: float = 0.0
     demand: float = 0.0
     where: str = ""
+    arrivals: float = 0.0
 
     @property
     def strained(self) -> bool:
@@ -130,6 +132,7 @@ def measure(
         lost=_share(*after.ends.sums) if snapshot.live else 0.0,
         demand=_demand(after, snapshot) if snapshot.live else 0.0,
         where=longest.name if longest else "",
+        arrivals=sum(after.ends.sums) / MEMORY_S,
     )
     return after, load
 
