@@ -10,9 +10,9 @@ only reads is in looking.py, what drops frames in dropping.py.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from threading import get_ident
+from time import monotonic_ns
 
 from mpflow.shm import board, steps
 from mpflow.shm.bell import Bell
@@ -53,6 +53,7 @@ class Ring(Dropping):
         self.worker = worker
         self._waking = Waking(bells, stage)
         self._first = geometry.first_word
+        self._first_born = geometry.first_born
         self._seat = Seat(self._first, stage, worker, order)
         self._hand = Hand(segment, stage, worker, self._waking)
         self._allocated: Lease | None = None
@@ -87,11 +88,12 @@ class Ring(Dropping):
             self._hand.refuse()
         if lease.closed or lease.segment is not self.segment or lease.stage != SOURCE:
             self._hand.check_lease(lease)
-        segment = self.segment
-        at = segment.geometry.first_born
-        for name, cell, value in board.birth(at, lease.slot, born or time.monotonic_ns()):
-            steps.step(name)
-            segment.board[cell] = value
+        moment = born or monotonic_ns()
+        ((name, cell, value),) = board.birth(self._first_born, lease.slot, moment)
+        if steps.hook is not None:
+            steps.hook(name)
+        # seen by others once the frame is published: SYNC with Lease.born and ages.py
+        self.segment.board[cell] = value
         stores = self._hand.hand_over(lease, token, board.publish)
         fresh = len(stores) > 1
         if fresh:
