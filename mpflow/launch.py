@@ -212,7 +212,9 @@ class VacantSeat(Seated):
     """
 
     plan: WorkerPlan
-    machine: Machine[WorkerState] = field(default_factory=vacant_machine)
+    machine: Machine[WorkerState] = field(
+        default_factory=lambda: vacant_machine(time.monotonic_ns())
+    )
     demand: Demand = field(default_factory=Demand)
     begun: bool = False
     idle: bool = True
