@@ -3,12 +3,11 @@
 planes -> Frame.detector_blob, turned upright -> one tensor for the batch -> network
        -> boxes and points, turned and scaled back -> token.faces
 
-with every=k: the frames between two looks get the faces of the last one, in larger boxes
+with every=N: the frames between two looks wait for the second, and get the faces of both
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from mpflow.errors import ConfigError
-from mpflow.stage import MAX_WAIT_MS, Job, Options, Stage, Work
+from mpflow.models.sizes import AUTO_SIDE, GRID, auto_size, parse_size
+from mpflow.stage import MAX_WAIT_MS, Job, Options, Stage, StageContext, Work
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
@@ -32,27 +31,24 @@ if TYPE_CHECKING:  # see mpflow.stage
 
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
-# The network's coarsest grid has a cell of 32 pixels, and small faces are found down to about
-# 10 pixels of the scaled picture: 640 along the longer side finds one of 30 in a 1080p frame.
-_GRID = 32
-_AUTO_SIDE = 640
-_MOST_ENLARGED = 2
-
 
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
-    ``every``: look at each so-many-th frame only. Those between get the faces of the last look in
-    boxes that grow; a face that comes into the picture between two looks is found by the second.
-    With several workers more frames are looked at. ``size``: the scaled picture, WIDTHxHEIGHT in
-    multiples of 32, or auto. ``score``: the least score of a face; 0.6, since a face missed costs
-    more than a thing covered (over 0.7 it adds 2 finds to 54 in a street scene). ``iou``: overlap
-    that makes two finds one. ``max_batch`` and ``max_wait_ms``: frames in one call, and how long a
-    call waits for them. ``model``: a detector of the manifest; ``path``: a file to use instead of
-    the one it names. ``threads``: 0 takes what the worker may use.
+    ``every``: look at every N-th frame only. Those between wait for the next look, so that a face
+    which comes into the picture is covered in time, and get the faces of both in larger boxes. With
+    several workers nothing waits, and more frames are looked at. ``ahead``: how many frames may
+    wait when ``every`` is raised while the job runs; 0 takes what ``every`` says at its start.
+    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
+    score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
+    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``max_batch`` and
+    ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
+    of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes what
+    the worker may use.
     """
 
     every: Annotated[int, msgspec.Meta(ge=1, le=30)] = 1
+    ahead: Annotated[int, msgspec.Meta(ge=0, le=29)] = 0
     size: str = "auto"
     score: Share = 0.6
     iou: Share = 0.3
@@ -77,6 +73,16 @@ class Detect(Stage[DetectOptions]):
     tunable = ("every", "size", "threads", "score")
     advice = "a smaller size, more workers, every=2 or a GPU would help"
 
+    def __init__(self, options: DetectOptions, context: StageContext) -> None:
+        super().__init__(options, context)
+        # frames that wait in one worker while the others go on could fill the ring
+        self._ahead = max(options.ahead, options.every - 1) if context.workers == 1 else 0
+
+    @property
+    def holds(self) -> int:
+        """The most frames that wait for the next look."""
+        return self._ahead
+
     @property
     def max_batch(self) -> int:
         """The most frames in one call of the network."""
@@ -98,7 +104,7 @@ class Detect(Stage[DetectOptions]):
         self.context.report("model", self.options.path or self.options.model)
         self._turns = 0
         self._tensor = np.empty((0, 3, 0, 0), np.float32)
-        self._carrier = Carrier()
+        self._carrier = Carrier(self._ahead)
 
     def begin(self, job: Job) -> None:
         """Note how the pictures of this input are turned."""
@@ -117,14 +123,18 @@ class Detect(Stage[DetectOptions]):
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
         """Look at all frames of the batch that are due in one call of the network."""
         frames = [(work.token, work.frame, work.alone) for work in batch]
-        looks = self._carrier.plan(frames, self.options.every)
-        due = [work.frame for work, look in zip(batch, looks, strict=True) if look]
+        plan = self._carrier.plan(frames, self.options.every)
+        due = [work.frame for work, (_, looks) in zip(batch, plan, strict=True) if looks]
         found = iter(self._look_at(due))
-        for work, look in zip(batch, looks, strict=True):
-            if look is not None:
-                yield self._carrier.looked(look, work.token, next(found))
+        for work, (view, looks) in zip(batch, plan, strict=True):
+            if looks:
+                yield from self._carrier.looked(work.token, view, next(found))
             else:
-                yield self._carrier.carried(work.token)
+                yield from self._carrier.passed(work.token, view)
+
+    def flush(self) -> Iterator[Token]:
+        """No look will come any more."""
+        return self._carrier.flush()
 
     def _look_at(self, frames: Sequence[Frame]) -> list[tuple[Face, ...]]:
         """The faces of each frame, found in one call."""
@@ -206,35 +216,13 @@ class Detect(Stage[DetectOptions]):
         from mpflow.models.engines import Engines
 
         size = self.options.size
-        width, height = (_AUTO_SIDE, 384) if size == "auto" else parse_size(size)
-        if max(width, height) < _AUTO_SIDE:
-            width, height = _AUTO_SIDE, 384
+        width, height = (AUTO_SIDE, 384) if size == "auto" else parse_size(size)
+        if max(width, height) < AUTO_SIDE:
+            width, height = AUTO_SIDE, 384
         folder = self._store().cache_dir / "engines"
-        return Engines.for_pictures(folder, self.max_batch, width, height, _GRID)
+        return Engines.for_pictures(folder, self.max_batch, width, height, GRID)
 
     def _store(self) -> ModelStore:
         from mpflow.models.store import ModelStore
 
         return ModelStore(offline=self.context.offline)
-
-
-def parse_size(text: str) -> tuple[int, int]:
-    """Read WIDTHxHEIGHT; raises ConfigError unless both are multiples of 32."""
-    match = re.fullmatch(r"(\d{2,4})x(\d{2,4})", text)
-    sides = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not all(sides) or any(side % _GRID for side in sides):
-        raise ConfigError(
-            f"the detector size {text!r} does not fit",
-            cure=f"WIDTHxHEIGHT in multiples of {_GRID} such as 640x384, or auto",
-        )
-    return sides
-
-
-def auto_size(width: int, height: int) -> tuple[int, int]:
-    """A size of a picture's own shape: 640 along its longer side, a small one at most doubled."""
-    scale = min(_AUTO_SIDE / max(width, height), _MOST_ENLARGED)
-    return _round_up(width * scale), _round_up(height * scale)
-
-
-def _round_up(side: float) -> int:
-    return max(1, -(-round(side) // _GRID)) * _GRID

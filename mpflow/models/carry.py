@@ -1,17 +1,21 @@
-"""Faces on frames that are not looked at: those of the last look, in boxes that grow with time.
+"""Faces on frames that are not looked at: those of the looks around them, in larger boxes.
 
-    looked at      carried        carried             looked at
-    | face |     |  face  |    |    face    |          | face |
+    looked at       between         between           looked at
+    | face |   |  face, or where  |    both looks    |   face |
+               |  it may have come   put it          |
 
-A face that moves between two looks has to stay inside its box, for the box is what is covered.
+A face that moves between two looks has to stay inside its box, for the box is what is covered. So
+a frame waits for the next look where it may (``ahead``): a face in both looks is covered from one
+place to the other, and one that only the next look has found is covered already. Without waiting
+there is only the last look, and a face that comes into the picture is found by the next one.
+
 Whatever makes the last look a bad guess asks for another one: frames that are missing, time that
-has passed, a picture that has changed. What nobody can know is a face that comes into an
-unchanged picture between two looks: it is found by the next one.
+has passed, a picture that has changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,79 +49,126 @@ _CHANGED = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """One look at a frame: which one, its time in seconds if known, and how the picture was."""
+class View:
+    """A frame as far as looks are concerned: which one, its time if known, and how it looks."""
 
     seq: int
     time: float | None
     sample: Sample
 
-    def distance(self, token: Token) -> tuple[int, float]:
-        """Frames and seconds from this look to a frame; no clock, no seconds."""
-        here = token.time
-        seconds = 0.0 if self.time is None or here is None else here - self.time
-        return token.seq - self.seq, seconds
-
-    def reaches(self, token: Token, sample: Sample, every: int) -> bool:
-        """Whether the faces of this look may be carried to a frame, looking at each ``every``-th.
+    def reaches(self, other: View, every: int) -> bool:
+        """Whether faces found here may be carried to a later frame, looking at each ``every``-th.
 
         The frames with a number that ``every`` divides are looked at, so that a run that goes on
         in the middle looks at the same ones.
         """
-        frames, seconds = self.distance(token)
-        if not 0 < frames < every or token.seq % every == 0:
-            return False
-        return 0 <= seconds <= LONGEST_S and not _changed(self.sample, sample)
+        return 0 < other.seq - self.seq < every and other.seq % every != 0 and self.resembles(other)
+
+    def resembles(self, other: View) -> bool:
+        """Whether a frame comes after this one, soon, and shows about the same."""
+        return 0 <= self._seconds_to(other) <= LONGEST_S and not _changed(self.sample, other.sample)
+
+    def grown(self, faces: Iterable[Face], here: View) -> list[Face]:
+        """Faces of this frame as they may be found on another, before or after it."""
+        return [_grown(face, self.share(here)) for face in faces]
+
+    def share(self, here: View) -> float:
+        """By which share of its size a face may have moved from this frame to another."""
+        return max(LEAST * abs(here.seq - self.seq), SPEED * abs(self._seconds_to(here)))
+
+    def _seconds_to(self, other: View) -> float:
+        return 0.0 if self.time is None or other.time is None else other.time - self.time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """A frame that was looked at, and the faces on it."""
+
+    view: View
+    faces: Sequence[Face]
 
 
 class Carrier:
-    """Says which frames are looked at, and gives the others what the last look has found."""
+    """Says which frames are looked at, and gives the others what the looks around have found.
 
-    def __init__(self) -> None:
-        self._last: tuple[Look, Sequence[Face]] | None = None
+    ``ahead`` frames at most wait for the next look.
+    """
+
+    def __init__(self, ahead: int = 0) -> None:
+        self._ahead = ahead
+        self._last: Look | None = None
+        self._waiting: list[tuple[Token, View]] = []
 
     def forget(self) -> None:
-        """Another input begins."""
+        """Another input begins, or the same one again."""
         self._last = None
+        self._waiting.clear()
 
-    def plan(self, frames: Iterable[tuple[Token, Frame, bool]], every: int) -> list[Look | None]:
-        """The look at each frame of a batch; None for those to which faces are carried.
+    def plan(
+        self, frames: Iterable[tuple[Token, Frame, bool]], every: int
+    ) -> list[tuple[View, bool]]:
+        """How each frame of a batch looks, and whether it is to be looked at.
 
-        ``frames`` come with whether they have to be looked at whatever ``every`` says. Nothing is
-        kept yet: the looks may fail.
+        ``frames`` come with whether they have to be, whatever ``every`` says. Nothing is kept yet:
+        the looks may fail.
         """
-        plan: list[Look | None] = []
-        last = self._last[0] if self._last else None
+        plan: list[tuple[View, bool]] = []
+        last = self._last.view if self._last else None
         for token, frame, must in frames:
-            sample = NO_SAMPLE if every == 1 else sample_of(frame)
-            if last is not None and not must and last.reaches(token, sample, every):
-                plan.append(None)
-            else:
-                last = Look(token.seq, token.time, sample)
-                plan.append(last)
+            view = View(token.seq, token.time, NO_SAMPLE if every == 1 else sample_of(frame))
+            due = must or last is None or not last.reaches(view, every)
+            last = view if due else last
+            plan.append((view, due))
         return plan
 
-    def looked(self, look: Look, token: Token, faces: Sequence[Face]) -> Token:
-        """Keep what a look has found; the token with it."""
-        self._last = (look, faces)
-        return token.with_faces(faces)
+    def looked(self, token: Token, view: View, faces: Sequence[Face]) -> Iterator[Token]:
+        """Keep what a look has found; the tokens that waited for it, and its own."""
+        look = Look(view, faces)
+        for waiting, here in self._waiting:
+            yield self._carried(waiting, here, look)
+        self._waiting.clear()
+        self._last = look
+        yield token.with_faces(faces)
 
-    def carried(self, token: Token) -> Token:
+    def passed(self, token: Token, view: View) -> Iterator[Token]:
+        """A frame that is not looked at waits, if it may; whoever waited for too long goes."""
+        self._waiting.append((token, view))
+        while len(self._waiting) > self._ahead:
+            yield self._carried(*self._waiting.pop(0))
+
+    def flush(self) -> Iterator[Token]:
+        """No look will come any more."""
+        while self._waiting:
+            yield self._carried(*self._waiting.pop(0))
+
+    def _carried(self, token: Token, here: View, after: Look | None = None) -> Token:
         """A frame between two looks; it says how many frames ago the last one was."""
         assert self._last is not None, "a plan begins with a look"
-        look, faces = self._last
-        token = token.with_faces(carry(look, faces, token))
-        return token.with_field("detect.carried", token.seq - look.seq)
+        before = self._last
+        token = token.with_field("detect.carried", here.seq - before.view.seq)
+        if after is None or not here.resembles(after.view):
+            return token.with_faces(before.view.grown(before.faces, here))
+        return token.with_faces(between(before, here, after))
 
 
-def carry(look: Look, faces: Sequence[Face], token: Token) -> tuple[Face, ...]:
-    """The faces of a look on a later frame: each box is grown by how far the face may have come.
+def between(before: Look, here: View, after: Look) -> list[Face]:
+    """The faces of a frame between two looks.
 
-    Points are left out: where the eyes are now nobody knows.
+    One that both have seen is anywhere between its two places; one of a single look may have come
+    from there, or go there. Points are left out: where the eyes are nobody knows.
     """
-    frames, seconds = look.distance(token)
-    share = max(LEAST * frames, SPEED * seconds)
-    return tuple(_grown(face, share) for face in faces)
+    faces: list[Face] = []
+    lone = list(zip(after.faces, after.view.grown(after.faces, here), strict=True))
+    nearest = min(before.view.share(here), after.view.share(here))
+    for face, grown in zip(before.faces, before.view.grown(before.faces, here), strict=True):
+        mates = [pair for pair in lone if _meet(grown, pair[1])]
+        if not mates:
+            faces.append(grown)
+            continue
+        mate = min(mates, key=lambda pair: _distance(face, pair[0]))
+        lone.remove(mate)
+        faces.append(_grown(_hull(face, mate[0]), nearest))
+    return faces + [grown for _, grown in lone]
 
 
 def sample_of(frame: Frame) -> Sample:
@@ -135,6 +186,22 @@ def _grown(face: Face, share: float) -> Face:
     x1, y1, x2, y2 = face.box
     more = share * max(x2 - x1, y2 - y1)
     return Face((x1 - more, y1 - more, x2 + more, y2 + more), face.score)
+
+
+def _hull(one: Face, other: Face) -> Face:
+    (a1, b1, a2, b2), (x1, y1, x2, y2) = one.box, other.box
+    box = min(a1, x1), min(b1, y1), max(a2, x2), max(b2, y2)
+    return Face(box, max(one.score, other.score))
+
+
+def _meet(one: Face, other: Face) -> bool:
+    (a1, b1, a2, b2), (x1, y1, x2, y2) = one.box, other.box
+    return a1 < x2 and x1 < a2 and b1 < y2 and y1 < b2
+
+
+def _distance(one: Face, other: Face) -> float:
+    """How far two boxes are apart, and how different in size."""
+    return sum(abs(a - b) for a, b in zip(one.box, other.box, strict=True))
 
 
 def _changed(before: Sample, now: Sample) -> bool:

@@ -47,7 +47,7 @@ def job(slot: MemorySlot, rotation: int = 0) -> Job:
 def faces_of(detect: Detect, *slots: MemorySlot, rotation: int = 0) -> list[tuple[Face, ...]]:
     detect.begin(job(slots[0], rotation))
     batch = [Work(Token("run", n), slot.frame()) for n, slot in enumerate(slots)]
-    tokens = list(detect.process(batch))
+    tokens = [*detect.process(batch), *detect.flush()]
     detect.end()
     assert [token.seq for token in tokens] == list(range(len(slots)))
     return [token.faces for token in tokens]
@@ -306,10 +306,36 @@ def test_a_new_scene_between_two_looks_is_looked_at(
     assert [len(faces) for faces in found] == [0, 0, FACES, FACES]
 
 
+def test_a_face_that_comes_between_two_looks_is_covered_from_there_on(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    """Some of seven faces are hidden at first; the look at frame 3 finds them, and 1 and 2 wait."""
+    few = group.copy()
+    few[:, :500] = 110
+    slots = [scenes.slot(picture) for picture in (few, few, group, group)]
+    found = faces_of(stage(model_store, max_batch=8, every=3), *slots)
+    assert 0 < len(found[0]) < FACES
+    assert [len(faces) for faces in found[1:]] == [FACES] * 3
+
+
 def test_frames_between_two_looks_say_so(model_store: ModelStore, group: scenes.Picture) -> None:
     detect, slot = stage(model_store, max_batch=8, every=2), scenes.slot(group)
     detect.begin(job(slot))
-    tokens = list(detect.process([Work(Token("run", n), slot.frame()) for n in range(4)]))
-    assert [token.fields.get("detect.carried") for token in tokens] == [None, 1, None, 1]
+    tokens = list(detect.process([Work(Token("run", n), slot.frame()) for n in range(5)]))
+    carried = [token.fields.get("detect.carried") for token in tokens]
+    assert carried == [None, 1, None, 1, None]
     (alone,) = detect.process([Work(Token("run", 5), slot.frame(), alone=True)])
     assert "detect.carried" not in alone.fields
+
+
+@pytest.mark.parametrize(
+    ("options", "workers", "holds"),
+    [({}, 1, 0), ({"every": 3}, 1, 2), ({"ahead": 2}, 1, 2), ({"every": 3}, 2, 0)],
+)
+def test_as_many_frames_wait_as_looks_are_apart(
+    options: dict[str, Any], workers: int, holds: int
+) -> None:
+    detect = Detect(DetectOptions(**options), StageContext("detect", workers=workers))
+    assert detect.holds == holds
+    detect.options = DetectOptions(every=9)
+    assert detect.holds == holds
