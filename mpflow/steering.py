@@ -242,7 +242,7 @@ class Steering:
         """The frames that somebody holds."""
         assert run.segment is not None
         held = []
-        for slot, (word, age_ns) in enumerate(frame_ages(run.segment, now_ns)):
+        for slot, word, age_ns in frame_ages(run.segment, now_ns):
             if word.state not in (State.HELD, State.WORK):
                 continue
             handle = run.workers[word.worker]

@@ -8,7 +8,7 @@ recover    what the supervisor does about a dead worker
 shed_stale, ready_ages, read_stats, read_times     what it does and sees while all live
 """
 
-from mpflow.shm.ages import StageAges, frame_ages, ready_ages
+from mpflow.shm.ages import FrameAge, StageAges, frame_ages, ready_ages
 from mpflow.shm.bell import Bell
 from mpflow.shm.deathpipe import DeathPipe, arm
 from mpflow.shm.dropping import shed_stale
@@ -77,6 +77,7 @@ __all__ = [
     "drop_of",
     "shed_stale",
     "StageAges",
+    "FrameAge",
     "ready_ages",
     "frame_ages",
     "DeathPipe",

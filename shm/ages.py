@@ -27,30 +27,39 @@ class StageAges(NamedTuple):
     held_oldest_ns: int = 0
 
 
-def frame_ages(segment: Segment, now_ns: int) -> list[tuple[Word, int]]:
-    """Every published frame in the ring, and its age in nanoseconds at ``now_ns``."""
+class FrameAge(NamedTuple):
+    """A published frame: the slot it is in, where it stands, and its age."""
+
+    slot: int
+    word: Word
+    age_ns: int
+
+
+def frame_ages(segment: Segment, now_ns: int) -> list[FrameAge]:
+    """Every published frame in the ring, with its age at ``now_ns``."""
     first = segment.geometry.first_word
     before = segment.snapshot()[first:]
     births = segment.births.tolist()
     after = segment.snapshot()[first:]
     return [
-        (Word.unpack(word), max(0, now_ns - born)) for word, born in certain(before, births, after)
+        FrameAge(slot, Word.unpack(word), max(0, now_ns - born))
+        for slot, word, born in certain(before, births, after)
     ]
 
 
 def certain(
     before: Sequence[int], births: Sequence[int], after: Sequence[int]
-) -> Iterator[tuple[int, int]]:
-    """The words of published frames whose births, read in between, are their own."""
-    for word, born, again in zip(before, births, after, strict=True):
+) -> Iterator[tuple[int, int, int]]:
+    """The slots and words of published frames whose births, read in between, are their own."""
+    for slot, (word, born, again) in enumerate(zip(before, births, after, strict=True)):
         if word & STAGE_MASK and again and word & FRAME_MASK == again & FRAME_MASK:
-            yield word, born
+            yield slot, word, born
 
 
 def ready_ages(segment: Segment, now_ns: int) -> tuple[StageAges, ...]:
     """What waits at each stage, and what is with its workers, by stage; the source has nothing."""
     stages = [[0, 0, 0, 0] for _ in range(segment.geometry.stages)]
-    for word, age in frame_ages(segment, now_ns):
+    for _, word, age in frame_ages(segment, now_ns):
         held = word.state is not State.READY
         row = stages[word.stage]
         row[held] += 1

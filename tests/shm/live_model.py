@@ -216,7 +216,7 @@ class LiveWalk(Walk):
         if not birth:
             return [("look at its birth", s._replace(look=(slot, word, s.births[slot])))]
         again = s.cells[self.first + slot] if self.moves.looks_again else word
-        for seen, moment in certain([word], birth, [again]):
+        for _, seen, moment in certain([word], birth, [again]):
             if moment != born(seen >> SEQ_SHIFT):
                 raise Broken(f"frame {seen >> SEQ_SHIFT} is said to be born at {moment}")
         return [("look again", s._replace(look=()))]

@@ -217,8 +217,9 @@ def test_depth_and_ages_are_told_by_stage(small) -> None:
     publish(source, 0, 0, 0)
     stage.take()
     source.alloc()
-    births = {word.seq: 10 * MS - age for word, age in frame_ages(small.segment, 10 * MS)}
-    assert set(births) == {0, 1, 2}, "a slot being filled has no birth yet"
+    found = frame_ages(small.segment, 10 * MS)
+    assert {frame.word.seq for frame in found} == {0, 1, 2}, "one being filled has no birth yet"
+    assert all(small.segment.words()[frame.slot] == frame.word for frame in found)
     now = max(small.segment.births) + 70 * MS
     waiting, at_sink = ready_ages(small.segment, now)[1:]
     assert (waiting.depth, waiting.held) == (2, 1)
