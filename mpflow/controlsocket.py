@@ -38,6 +38,10 @@ from mpflow.rundir import SUFFIX, connect, own_folder, short_name
 from mpflow.snapshot import Snapshot
 
 MAX_CLIENTS = 16
+
+TOUCH_S = 3600.0
+"""How often the socket's file is touched: what sweeps /tmp removes files that are ten days old."""
+
 _CREDENTIALS = struct.Struct("3i")
 """What SO_PEERCRED tells of a peer: process, user, group (unix(7))."""
 
@@ -71,6 +75,7 @@ class ControlSocket:
         self._path: Path | None = None
         self._reactor: Reactor | None = None
         self._clients: set[socket.socket] = set()
+        self._touched: float | None = None
 
     def open(self, run: str, *, name: str = "", preset: str = "") -> Path:
         """Make the socket; raises OutputError when there is no place for it."""
@@ -87,6 +92,14 @@ class ControlSocket:
         assert self._listener is not None
         self._reactor = reactor
         reactor.watch(self._listener.fileno(), self._welcome)
+
+    def tick(self, now: float) -> None:
+        """Keep the socket's file young."""
+        if self._path is None or (self._touched is not None and now - self._touched < TOUCH_S):
+            return
+        self._touched = now
+        with suppress(OSError):
+            os.utime(self._path)
 
     def close(self) -> None:
         """Hang up on everybody and take the socket away."""

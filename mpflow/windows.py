@@ -64,6 +64,7 @@ class Windows:
     def tick(self, now: float) -> None:
         """Look through them."""
         self.steering.tick(now)
+        self._control.tick(now)
         if self._exposition is not None and self.steering.latest is not None:
             self._exposition.show(self.steering.latest)
 

@@ -15,7 +15,7 @@ from snapshots import snapshot_of
 
 from mpflow import controlsocket, rundir
 from mpflow.channel import Channel
-from mpflow.controlsocket import MAX_CLIENTS, ControlSocket, Reply
+from mpflow.controlsocket import MAX_CLIENTS, TOUCH_S, ControlSocket, Reply
 from mpflow.errors import ConfigError, InternalError, OutputError, Refused
 from mpflow.reactor import Reactor
 from mpflow.requests import (
@@ -299,6 +299,20 @@ def test_the_socket_goes_with_its_run(run: Run, place: Path) -> None:
         assert client.recv(1) == b""
     assert not list(place.iterdir())
     run.socket.close()
+
+
+def test_the_file_is_kept_young_so_that_nothing_sweeps_it_away(run: Run) -> None:
+    run.socket.tick(0.0)
+    path = run.open()
+    os.utime(path, (0, 0))
+    run.socket.tick(100.0)
+    young = path.stat().st_mtime
+    assert young > 1e9
+    os.utime(path, (0, 0))
+    run.socket.tick(200.0)
+    assert path.stat().st_mtime == 0
+    run.socket.tick(100.0 + TOUCH_S)
+    assert path.stat().st_mtime >= young
 
 
 def test_what_a_killed_run_leaves_is_removed_by_the_next_one(run: Run, place: Path) -> None:
