@@ -85,7 +85,7 @@ class LiveOutput:
         expected = heard and any(stream.kind == "audio" for stream in job.media.streams)
         self._sound = SoundQueue(SoundReceiver(job.sound if expected else -1))
         self._expects_sound = expected and job.sound >= 0
-        self._age = _UNKNOWN_AGE_S
+        self._age: float | None = None
         self._first_picture: float | None = None
         self._lost_at: float | None = None
         self._error: BaseException | None = None
@@ -101,7 +101,8 @@ class LiveOutput:
         now = time.monotonic()
         self._first_picture = now if self._first_picture is None else self._first_picture
         if token.born:
-            self._age = max((time.monotonic_ns() - token.born) / 1e9, self._age * _FORGETTING)
+            age = (time.monotonic_ns() - token.born) / 1e9
+            self._age = age if self._age is None else max(age, self._age * _FORGETTING)
         pts = self._own_time(token)
         at = pts * self._recipe.shape.time_base
         self._tend(now, at)
@@ -161,7 +162,8 @@ class LiveOutput:
     def _send_sound(self, now: float, at: Fraction | None) -> None:
         """Send the sound up to ``at``, and what has waited long enough."""
         takes = self._link is not None and self._has_room(self._link)
-        for packet in self._sound.due(at, now - self._age - _MARGIN_S):
+        patience = (_UNKNOWN_AGE_S if self._age is None else self._age) + _MARGIN_S
+        for packet in self._sound.due(at, now - patience):
             if self._link is not None and takes:
                 self._link.sound(packet)
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 import av
-from av import AudioResampler, AudioStream, Packet
+from av import AudioFrame, AudioResampler, AudioStream, Packet
 from av.codec.context import Flags
 from av.container import OutputContainer
 
@@ -110,7 +110,7 @@ class SoundTrack:
 
     def write(self, packet: SoundPacket, origin: Fraction) -> None:
         """Send a packet, its time counted from ``origin``; what is before that is left out."""
-        raw = _own(packet)
+        raw: Packet[Any] = _own(packet)
         back = round(origin / raw.time_base)
         raw.pts, raw.dts = packet.pts - back, packet.dts - back
         if self._maker is not None:
@@ -144,13 +144,13 @@ class SoundTrack:
         self._send(packet)
 
 
-def _own(packet: SoundPacket) -> Packet[AudioStream]:
+def _own(packet: SoundPacket) -> Packet[Any]:
     """A packet whose bytes are FFmpeg's.
 
     Over bytes of Python's it takes the interpreter's lock to let go of them, which a muxer's own
     thread does while closing it holds that lock.
     """
-    owned: Packet[AudioStream] = Packet(len(packet.data))
+    owned: Packet[Any] = Packet(len(packet.data))
     owned.update(packet.data)
     owned.time_base = Fraction(*packet.time_base)
     owned.pts, owned.dts, owned.duration = packet.pts, packet.dts, packet.duration
@@ -188,17 +188,35 @@ class _Maker:
 
     def make(self, packet: Packet[Any]) -> Iterator[Packet[Any]]:
         """Packets of AAC that can be made now."""
+        self._put_on_decoders_clock(packet)
         try:
             pieces = self._source.codec_context.decode(packet)
         except av.FFmpegError:
             return
         for piece in pieces:
             for fitting in self._resampler.resample(piece):
+                self._put_on_clock(fitting)
                 yield from self.out.encode(fitting)
 
     def finish(self) -> Iterator[Packet[Any]]:
         """What is left in the encoder."""
         yield from self.out.encode(None)
+
+    def _put_on_decoders_clock(self, packet: Packet[Any]) -> None:
+        """The decoder moves times by the samples it skips, in ticks of the stream it was made for.
+
+        FFmpeg adds them to the packet's, whatever those count in.
+        """
+        ticks = packet.time_base / (self._source.time_base or packet.time_base)
+        packet.pts, packet.dts = round((packet.pts or 0) * ticks), round((packet.dts or 0) * ticks)
+        packet.duration = round((packet.duration or 0) * ticks)
+        packet.time_base /= ticks
+
+    def _put_on_clock(self, frame: AudioFrame) -> None:
+        """Count a frame's time in samples: the encoder goes by its first frame's clock for all."""
+        if frame.pts is not None and frame.time_base is not None:
+            frame.pts = round(frame.pts * frame.time_base * self._rate)
+            frame.time_base = Fraction(1, self._rate)
 
     def _fresh(self) -> AudioResampler:
         return AudioResampler(format="fltp", layout=self._layout, rate=self._rate)

@@ -18,6 +18,7 @@ from typing import Any
 QUICK = {"probesize": "50000", "analyzeduration": "300000"}
 _LISTENING = "0A"  # as /proc/net/tcp writes TCP_LISTEN
 _PATIENCE_S = 30
+_LOUD = 0.05
 
 
 @dataclass
@@ -36,16 +37,14 @@ class Catch:
     @property
     def flashes(self) -> list[float]:
         """When bright pictures are shown that follow dark ones."""
-        return _onsets([(each["time"], each["luma"] > 120) for each in self.pictures])
+        pairs = pairwise(self.pictures)
+        return [now["time"] for before, now in pairs if now["luma"] > 120 > before["luma"]]
 
     @property
     def bursts(self) -> list[float]:
         """When loud sound begins after silence."""
-        return _onsets([(each["time"], each["level"] > 0.05) for each in self.sounds])
-
-
-def _onsets(marks: list[tuple[float, bool]]) -> list[float]:
-    return [now for (_, before), (now, after) in pairwise(marks) if after > before]
+        pairs = pairwise(self.sounds)
+        return [now["onset"] for before, now in pairs if now["loud"] and not before["loud"]]
 
 
 class Catcher:
@@ -126,8 +125,15 @@ def catch(url: str, options: dict[str, str]) -> Catch:
                         luma = int(np.frombuffer(frame.planes[0], np.uint8)[0])
                         found.pictures.append({**at, "luma": luma, "key": bool(frame.key_frame)})
                     else:
-                        level = float(np.abs(frame.to_ndarray().astype(np.float32)).max())
-                        found.sounds.append({**at, "level": level})
+                        wave = np.abs(frame.to_ndarray().astype(np.float64))
+                        if frame.format.name.startswith("s"):
+                            wave /= 1 << (8 * frame.format.bytes - 1)
+                        loud = np.flatnonzero(wave.max(0) > _LOUD)
+                        step = 1 if frame.format.is_planar else len(frame.layout.channels)
+                        at["loud"] = bool(loud.size)
+                        if loud.size:
+                            at["onset"] = at["time"] + loud[0] / step / frame.sample_rate
+                        found.sounds.append(at)
     except av.FFmpegError as error:
         found.error = repr(error)
     return found

@@ -61,6 +61,7 @@ class Feed:
         )
         self.stage = Send(SendOptions(**self.options), context)
         self.started = 0.0
+        self._packets: list[Any] = []
 
     def _count(self, counter: str, more: int) -> None:
         self.counts[counter] = self.counts.get(counter, 0) + more
@@ -98,9 +99,9 @@ class Feed:
                 self.sender.send(what, pts=what.pts, dts=what.pts)
                 self.stage.rest()
 
-    def rest(self, until: float) -> None:
-        """No pictures come, but sound does, up to a moment of the feed."""
-        self.send(until - self.now, begin=self.now, drop=lambda _: True)
+    def rest(self, begin: float, until: float) -> None:
+        """No pictures come, but sound does, between two moments of the feed."""
+        self.send(until - begin, begin=begin, drop=lambda _: True)
 
     def picture(self, number: int) -> None:
         frame = Frame(self.layout, Memory(self.layout.nbytes), Colour.from_tags(self.media.video))
@@ -121,6 +122,11 @@ class Feed:
     def now(self) -> float:
         return time.monotonic() - self.started
 
+    def change_sound(self, codec: str) -> None:
+        """The input goes on with other sound, as after a new connection."""
+        self.sound = codec
+        self._packets = []
+
     def _wait(self, due: float) -> None:
         """Until a moment of the feed: it is paced like a camera."""
         while (left := due - self.now) > 0:
@@ -129,9 +135,8 @@ class Feed:
     def _sounds(self, seconds: float) -> list[tuple[float, Any]]:
         if not self.sound:
             return []
-        if not hasattr(self, "_made"):
-            self._made = tones(self.sound, 60)
-            self._file = av.open(self._made)
+        if not self._packets:
+            self._file = av.open(tones(self.sound, 30))
             stream = self._file.streams.audio[0]
             self.sender.describe(stream)
             self._packets = [packet for packet in self._file.demux(stream) if packet.size]
