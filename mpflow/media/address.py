@@ -139,9 +139,10 @@ class Address:
             return "asks for a user name and password", "put them into the address"
         if number == errno.EIO and self.scheme in SECURE and not self.wishes.insecure:
             return _DISTRUSTED
-        cure = "check the address"
         if self.scheme == "v4l2":
             cure = "check the device: v4l2-ctl --list-devices shows what there is"
+            return f"cannot be opened: {text}", cure
+        cure = "check the address"
         return _FAILURES.get(number or 0, (f"cannot be opened: {text}", cure))
 
 
@@ -157,7 +158,7 @@ _FAILURES = {
         "cannot be reached: connection refused",
         "start the server, or wait for a sender with --listen",
     ),
-    errno.EBUSY: ("is used by another program", "end that program, or take another device"),
+    errno.EIO: ("does not answer, or refuses", _SILENT[1]),
 }
 
 

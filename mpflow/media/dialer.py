@@ -71,6 +71,7 @@ class Dialer:
         self._host = host
         self._line: Line | None = None
         self._outage: Outage | None = None
+        self._cause: Ended | None = None
         self._dial_at = 0.0
 
     @property
@@ -84,7 +85,7 @@ class Dialer:
 
     def redial(self) -> None:
         """Connect as after an outage: for as long as an input may be away."""
-        self._outage = Outage(time.monotonic())
+        self._outage, self._cause = Outage(time.monotonic()), None
         self._dial_at = 0.0
 
     def next(self) -> Item | None:
@@ -105,15 +106,16 @@ class Dialer:
     def lost(self, ended: Ended) -> bool:
         """Take note of an end; says whether the input is to be connected again.
 
-        Raises InputError when it was away for too long, unless it simply ended.
+        Raises InputError when it was away for too long, unless it had simply ended.
         """
         self.close()
         now = time.monotonic()
-        first = self._outage is None
+        if self._outage is None:
+            self._cause = ended
         outage = self._outage or Outage(now)
         if outage.left(now, self._patience.retry) <= outage.pause():
             return self._given_up(ended)
-        if first:
+        if self._outage is None:
             what = f"{self._address.shown!r} was lost: {self._reason(ended)}; connecting again"
             self._host.alert("reconnect", what)
             self._host.warn(what)
@@ -153,10 +155,13 @@ class Dialer:
         return max(1.0, min(left, most))
 
     def _given_up(self, ended: Ended) -> bool:
-        """Nothing more comes: an error, unless the input has simply ended."""
-        if self._is_clean(ended):
-            return False
+        """Nothing more comes: an error, unless the input had simply ended."""
         retry = self._patience.retry
+        if self._cause is not None and self._is_clean(self._cause):
+            if retry:
+                again = f"it did not come back within {retry:g} s"
+                self._host.warn(f"{self._address.shown!r} ended, and {again}")
+            return False
         raise InputError(
             f"{self._address.shown!r} was lost: {self._reason(ended)}"
             + (f"; it did not come back within {retry:g} s" if retry else ""),
@@ -175,6 +180,8 @@ class Dialer:
             return "it ended"
         if isinstance(ended.error, av.ExitError):
             return f"nothing came for {self._patience.reading:g} s"
+        if isinstance(ended.error, OSError) and ended.error.errno == errno.EIO:
+            return "the connection broke off"
         if isinstance(ended.error, av.FFmpegError | OSError):
             return ended.error.strerror or type(ended.error).__name__
         return describe(ended.error) if ended.error else ""
