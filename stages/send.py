@@ -41,7 +41,7 @@ class SendOptions(Options, frozen=True):
     audio: bool = True
     audio_bitrate: Annotated[str, msgspec.Meta(pattern=r"^\d+[kK]?$")] = "128k"
     timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 5.0
-    retry: Annotated[float, msgspec.Meta(ge=0)] = 60.0
+    retry: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     insecure: bool = False
     ca_file: str = ""
 

@@ -52,7 +52,7 @@ class LiveRequest:
     audio: bool = True
     audio_bitrate: str = "128k"
     caution: Caution = field(default_factory=Caution)
-    retry: float = 60.0
+    retry: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ class Feed:
     sound: str = ""
     late: float = 0.2
     partial: str = ""
+    resume: bool = False
     warnings: list[str] = field(default_factory=list)
     alerts: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
@@ -72,7 +73,9 @@ class Feed:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours, theirs:
             self.sender = SoundSender(ours.fileno())
-            spec = JobSpec("1", "feed", self.output, partial=self.partial, live=True)
+            spec = JobSpec(
+                "1", "feed", self.output, partial=self.partial, resume=self.resume, live=True
+            )
             try:
                 self.stage.begin(Job(spec, self.media, theirs.fileno()))
                 self.started = time.monotonic()
