@@ -30,8 +30,10 @@ def test_a_run_delivers_every_frame_and_says_so_once(
         ran = mpflow("run", "-i", short_clip, "-o", "out.mp4", *PASS)
     assert ran.code == 0
     assert ran.out == ""
-    assert ran.err.startswith("out.mp4: 30 frames in ")
-    assert len(ran.err.splitlines()) == 1
+    done, age, limit = ran.err.splitlines()
+    assert done.startswith("out.mp4: 30 frames in ")
+    assert age.startswith("  age of a frame ") and " (p99); " in age
+    assert limit.startswith("  ") and "limit" in limit
     assert frames_of("out.mp4") == 30
 
 
@@ -48,6 +50,7 @@ def test_json_lines_follow_their_schema(mpflow: Command, short_clip: Path) -> No
     for event in ran.events_called("progress"):
         assert set(event) == {
             "event", "job", "frame", "total", "fps", "eta_s", "dropped", "stages",
+            "backlog", "age_p99", "mode", "level", "missed", "degraded", "reconnects",
         }  # fmt: skip
         assert event["total"] == 30
         assert set(event["stages"]) == {"decode", "encode"}
