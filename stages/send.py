@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -27,7 +27,8 @@ class SendOptions(Options, frozen=True):
     container takes it and otherwise coded as AAC of ``audio_bitrate``. The network may stand still
     for ``timeout`` seconds before the connection counts as lost; without one for ``retry`` seconds
     (inf: any time) the run ends. Certificates are checked by the authorities in ``ca_file``, or
-    those the machine trusts; ``insecure`` goes on without.
+    those the machine trusts; ``insecure`` goes on without. ``transport`` is how RTSP carries its
+    packets: tcp, within the connection, or udp.
     """
 
     format: str = ""
@@ -44,6 +45,7 @@ class SendOptions(Options, frozen=True):
     retry: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     insecure: bool = False
     ca_file: str = ""
+    transport: Literal["tcp", "udp"] = "tcp"
 
 
 class Send(Sink[SendOptions]):
@@ -128,7 +130,7 @@ class Send(Sink[SendOptions]):
             LiveSettings(self._settings, options.bitrate, options.gop_seconds),
             audio=options.audio,
             audio_bitrate=options.audio_bitrate,
-            caution=Caution(options.timeout, options.insecure, options.ca_file),
+            caution=Caution(options.timeout, options.insecure, options.ca_file, options.transport),
             retry=options.retry,
         )
 

@@ -67,11 +67,13 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Caution:
     """``timeout`` bounds each wait, in seconds. Certificates are checked by the authorities in
-    ``ca_file`` (empty: those the machine trusts), or not at all where that is ``insecure``."""
+    ``ca_file`` (empty: those the machine trusts), or not at all where that is ``insecure``.
+    ``transport`` is how RTSP carries its packets: tcp, within the connection, or udp."""
 
     timeout: float = 5.0
     insecure: bool = False
     ca_file: str = ""
+    transport: str = "tcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +117,11 @@ class Destination:
         order = {"max_interleave_delta": _IN_FILE_US if self.kind is Kind.FILE else _AT_ONCE_US}
         if self.kind is not Kind.NETWORK:
             return self.container, muxing | order
-        bound = "timeout" if self.container == "rtsp" else "rw_timeout"
         timeout = str(round(caution.timeout * 1e6))
-        sending = {bound: timeout, **_SENDING.get(self.protocol, {})}
+        if self.container == "rtsp":
+            sending = {"timeout": timeout, "rtsp_transport": caution.transport}
+        else:
+            sending = {"rw_timeout": timeout, **_SENDING.get(self.protocol, {})}
         if self.protocol in SECURE:
             sending |= _trust(caution)
         return "fifo", {
@@ -178,7 +182,6 @@ def _muxing(container: str) -> dict[str, str]:
 _MUXING = {
     "mpegts": {"pes_payload_size": "0", "omit_video_pes_length": "0"},
     "flv": {"flvflags": "no_duration_filesize"},
-    "rtsp": {"rtsp_transport": "tcp"},
 }
 _PUT = {"method": "PUT", "content_type": "video/mp2t", "chunked_post": "1"}
 _SENDING = {
