@@ -88,9 +88,12 @@ class Send(Sink[SendOptions]):
         context.report("encoder", self.options.codec)
         context.report("container", destination.container)
 
-    def write(self, token: Token, frame: Frame) -> None:
-        """Send the next picture, or drop it; raises OutputError when the other end is lost."""
-        self._opened().write(token, frame)
+    def write(self, token: Token, frame: Frame) -> str | None:
+        """Send the next picture, or say why it was dropped.
+
+        Raises OutputError when the other end is lost for good.
+        """
+        return self._opened().write(token, frame) or None
 
     def rest(self) -> None:
         """Send sound, and see to the connection, while no picture comes."""
