@@ -35,23 +35,23 @@ Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
-    ``every``: look at every N-th frame only. Those between wait for the next look, so that a face
-    which comes into the picture is covered in time, and get the faces of both in larger boxes. With
-    several workers nothing waits, and more frames are looked at. ``ahead``: how many frames may
-    wait when ``every`` is raised while the job runs; 0 takes what ``every`` says at its start.
     ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
     score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
-    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``max_batch`` and
+    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``every``: look at
+    every N-th frame only. Those between wait for the next look, so that a face which comes into the
+    picture is covered in time, and get the faces of both in larger boxes. With several workers
+    nothing waits, and more frames are looked at. ``ahead``: how many frames may wait when ``every``
+    is raised while the job runs; 0 takes what ``every`` says at its start. ``max_batch`` and
     ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
     of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes what
     the worker may use.
     """
 
-    every: Annotated[int, msgspec.Meta(ge=1, le=30)] = 1
-    ahead: Annotated[int, msgspec.Meta(ge=0, le=29)] = 0
     size: str = "auto"
     score: Share = 0.6
     iou: Share = 0.3
+    every: Annotated[int, msgspec.Meta(ge=1, le=30)] = 1
+    ahead: Annotated[int, msgspec.Meta(ge=0, le=29)] = 0
     max_batch: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     max_wait_ms: Annotated[float, msgspec.Meta(ge=0, le=1000)] = MAX_WAIT_MS
     model: str = "yunet"
