@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import traceback
@@ -225,9 +226,9 @@ class Worker:
             self._early[counter] += more
 
     def _leaving(self) -> bool:
-        """Whether the job is to end; looks for orders."""
+        """Whether the job is to end; looks for orders. Before a job, any order means that."""
         if self._orders is None:
-            return False
+            return bool(select.select([self._channel], [], [], 0)[0])
         self._orders.read()
         return self._orders.leave
 

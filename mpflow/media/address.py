@@ -123,6 +123,21 @@ class Address:
             options |= {"tls_verify": "1", "ca_file": self.wishes.ca_file or authorities()}
         return options | self.wishes.options
 
+    def is_recording(self, container: InputContainer) -> bool:
+        """Whether a web server gives something that is not live: of known length, or in pieces
+        of some seconds each."""
+        if self.scheme not in ("http", "https") or self.listens:
+            return False
+        pieces = {"hls", "dash"} & set(container.format.name.split(","))
+        return bool(pieces) or container.duration is not None or container.size > 0
+
+    def recording(self) -> InputError:
+        """The error of what is not live."""
+        return InputError(
+            f"{self.shown!r} is a recording, or comes in pieces of seconds: it has no pace to keep",
+            cure="use mpflow run, or download it and play the file",
+        )
+
     def explain(self, error: Exception) -> InputError:
         """What a failed opening means, with the cure."""
         if isinstance(error, InputError):

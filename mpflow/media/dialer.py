@@ -116,9 +116,8 @@ class Dialer:
         if outage.left(now, self._patience.retry) <= outage.pause():
             return self._given_up(ended)
         if self._outage is None:
-            what = f"{self._address.shown!r} was lost: {self._reason(ended)}; connecting again"
-            self._host.alert("reconnect", what)
-            self._host.warn(what)
+            why = f"was lost: {self._reason(ended)}; connecting again"
+            self._host.alert("reconnect", f"{self._address.shown!r} {why}")
         self._dial_at = now + outage.pause()
         self._outage = outage.tried()
         return True
@@ -169,11 +168,11 @@ class Dialer:
         )
 
     def _is_clean(self, ended: Ended) -> bool:
-        """Whether an input ended in order. One that RTMP senders leave ends in an error."""
+        """Whether an input ended in order: FFmpeg calls it an error when an RTMP sender leaves,
+        and when a stream of unknown length ends that a web server gives."""
         error = ended.error
-        return error is None or (
-            self._address.listens and isinstance(error, OSError) and error.errno == errno.EIO
-        )
+        may = self._address.listens or self._address.scheme in ("http", "https")
+        return error is None or (may and isinstance(error, OSError) and error.errno == errno.EIO)
 
     def _reason(self, ended: Ended) -> str:
         if self._is_clean(ended):

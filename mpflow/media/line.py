@@ -79,6 +79,9 @@ class Line:
     def _opened(self) -> InputContainer:
         """The open input; looked at longer where the picture is not among what came first."""
         container = self.address.open(self._opening, self._reading)
+        if self.address.is_recording(container):
+            container.close()
+            raise self.address.recording()
         if container.streams.video or self.address.listens or self.address.is_file:
             return container
         container.close()

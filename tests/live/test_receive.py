@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 from contextlib import nullcontext
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
 
@@ -254,6 +256,48 @@ def test_a_file_is_read_on_after_its_worker_was_replaced(tmp_path: Path, loop: b
         given = second.pictures(Place(15, first.stamps[-1]))
         stamps = [picture.pts for picture, _ in zip(given, range(20), strict=False)]
     assert stamps == [first.stamps[-1] + step * (n + 1) for n in range(20)]
+
+
+def test_a_live_stream_of_a_web_server_is_read() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as web,
+        socket.create_server(("127.0.0.1", 0)) as to,
+    ):
+        threading.Thread(target=relay, args=(web, to), daemon=True).start()
+        url = f"http://127.0.0.1:{web.getsockname()[1]}/live.ts"
+        inlet = f"tcp://127.0.0.1:{to.getsockname()[1]}"
+        with sender(inlet, "mpegts", 2), Receiving(url, {"retry": 0}) as receiving:
+            receiving.run()
+    assert len(receiving.stamps) + receiving.counts["missed"] == 50
+    assert receiving.sound
+
+
+def relay(web: socket.socket, inlet: socket.socket) -> None:
+    """Answer one request for a stream of unknown length with what a sender sends."""
+    with web.accept()[0] as reader, inlet.accept()[0] as source:
+        reader.recv(4096)
+        reader.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: video/mp2t\r\n\r\n")
+        while data := source.recv(65536):
+            reader.sendall(data)
+
+
+@pytest.mark.parametrize("name", ["a.mp4", "a.ts"])
+def test_a_recording_on_a_web_server_is_no_live_input(tmp_path: Path, name: str) -> None:
+    clips.make(tmp_path / name, Clip(pts=range(30)))
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with (
+            Receiving(f"http://127.0.0.1:{server.server_port}/{name}") as receiving,
+            pytest.raises(InputError, match="is a recording"),
+        ):
+            receiving.probe()
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *values: object) -> None:
+        """Say nothing."""
 
 
 @pytest.mark.parametrize("paced", [False, True], ids=["stream", "file"])
