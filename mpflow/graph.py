@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from mpflow.errors import ResourceError
 from mpflow.spec import PipelineSpec, StageSpec
@@ -78,6 +79,12 @@ def comfortable_slots(demands: Sequence[Demand]) -> int:
     """Enough that every worker has a batch in hand and, unless it is spare, one in front of it."""
     batches = sum(demand.max_batch * (1 if demand.spare else 2) for demand in demands)
     return minimum_slots(demands) + batches + SLACK_SLOTS
+
+
+def patient_slots(demands: Sequence[Demand], rate: float, seconds: float) -> int:
+    """Enough besides that a live source which gives ``rate`` pictures a second finds a slot for
+    each while a stage pauses for so long, for a key frame or a busy machine."""
+    return comfortable_slots(demands) + ceil(rate * seconds)
 
 
 def cut_batches(demands: Sequence[Demand], slots: int) -> tuple[int, ...]:

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpflow.errors import ResourceError
-from mpflow.graph import MIB, Demand, comfortable_slots, cut_batches, minimum_slots, ring_slots
+from mpflow.graph import (
+    MIB,
+    Demand,
+    comfortable_slots,
+    cut_batches,
+    minimum_slots,
+    patient_slots,
+    ring_slots,
+)
 from mpflow.machine import memory_available, shared_memory_free
 from mpflow.picture import PictureLayout
 from mpflow.shm import BadGeometry, Geometry, NoSpace, Segment, sweep
@@ -22,6 +30,11 @@ SHM_SHARE = 0.9
 MEMORY_SHARE = 0.5
 ASKED_SHARE = 0.9
 """What a run takes at most: of free shared memory; of free memory unasked, and when asked."""
+
+LIVE_PAUSE_S = 0.5
+LIVE_RATE, MOST_RATE = 30, 240
+"""A live run bears a pause so long without losing a picture; the rate where none is known, and the
+largest that is believed."""
 
 ATTEMPTS = 3
 """How often a ring is tried while others fill the shared memory."""
@@ -84,6 +97,16 @@ def shortage(demands: Sequence[Demand], slots: int) -> str:
     )
 
 
+def _wanted(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -> int:
+    """The slots a live run had better have; 0 leaves it to what the stages need."""
+    if not spec.live:
+        return 0
+    rate = video.average_rate or (LIVE_RATE, 1)
+    seconds = min(spec.max_latency, LIVE_PAUSE_S)
+    slots = patient_slots(demands, min(rate[0] / rate[1], MOST_RATE), seconds)
+    return max(slots, minimum_slots(demands))
+
+
 def _geometry(
     spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand], budget: Budget
 ) -> Geometry:
@@ -112,7 +135,7 @@ def _geometry(
         demands,
         bytes_per_slot=two - one,
         fixed_bytes=one - (two - one),
-        asked=spec.slots,
+        asked=spec.slots or _wanted(spec, video, demands),
         budget=budget.size,
         cure=budget.cure,
     )

@@ -13,6 +13,8 @@ from mpflow.shm import Dropped, Lease, Why
 from mpflow.spec import Rules
 from mpflow.tokens import FrameState, Mode, Token
 
+TELL_EVERY_S = 1.0
+
 REASONS = {
     Why.STALE: "too old",
     Why.SUPERSEDED: "a newer frame was there (single-frame mode)",
@@ -55,6 +57,37 @@ class Shedder:
         dropped = self._desk.ring.shed_before(lease.seq, Why.SUPERSEDED)
         if dropped:
             self._desk.meter.count("shed", len(dropped))
+
+
+class Losses:
+    """Tells the log of dropped frames, together: at most one line a second for each reason."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._told = 0.0
+        self._runs: dict[str, list[int]] = {}
+
+    def note(self, card: Token) -> None:
+        """A frame was dropped, as its card says."""
+        change = card.changes[-1]
+        why = f"{change.stage}: {change.reason.partition(':')[0]}"
+        self._runs.setdefault(why, []).append(card.seq)
+
+    def tell(self, *, now: bool = False) -> None:
+        """Say what came together, if it is time."""
+        moment = time.monotonic()
+        if not self._runs or (moment - self._told < TELL_EVERY_S and not now):
+            return
+        self._told = moment
+        for why, frames in self._runs.items():
+            which = (
+                f"frame {frames[0]} was"
+                if len(frames) == 1
+                else (f"{len(frames)} frames from {frames[0]} to {frames[-1]} were")
+            )
+            text = f"{which} dropped before {why}"
+            self._desk.tell("log", level="info", text=text, frame=frames[0])
+        self._runs = {}
 
 
 def card_of(job: str, seq: int, dropped: Dropped | None, stages: tuple[str, ...]) -> Token:

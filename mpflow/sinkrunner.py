@@ -23,7 +23,7 @@ from mpflow.frame import Frame
 from mpflow.ledger import LEDGER, Book
 from mpflow.orders import Task
 from mpflow.recall import Spill
-from mpflow.shedding import Shedder, card_of
+from mpflow.shedding import Losses, Shedder, card_of
 from mpflow.shm import Lease, drop_of
 from mpflow.spec import BEGINNING, Place, SinkSummary, name_in_parts
 from mpflow.stage import Sink
@@ -55,6 +55,7 @@ class SinkRunner:
         self._restartable = False
         self._rest: Callable[[], None] = lambda: None
         self._shedder = Shedder(desk, task.rules)
+        self._losses = Losses(desk)
         self._current: tuple[Token, int, int] | None = None
         self._undelivered = ""
         self.written = book.next
@@ -114,6 +115,7 @@ class SinkRunner:
 
     def close(self, summary: SinkSummary) -> SinkSummary:
         """Close the book; the sink's summary with what it says."""
+        self._losses.tell(now=True)
         return self._book.close(summary)
 
     @property
@@ -156,8 +158,11 @@ class SinkRunner:
         """
         for seq in range(self.written, stop):
             dropped = drop_of(self._desk.ring.segment, seq)
-            self._book.note(card_of(self._task.job.id, seq, dropped, self._names), None)
+            card = card_of(self._task.job.id, seq, dropped, self._names)
+            self._book.note(card, None)
+            self._losses.note(card)
         self.written = max(self.written, stop)
+        self._losses.tell()
 
     def _take_over(self, stop: int) -> None:
         """Account for what a dead last stage had taken without having told of it.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mpflow.crew import Crew
@@ -21,7 +21,7 @@ from mpflow.launch import WorkerHandle
 from mpflow.lifecycle import JobState
 from mpflow.policies import alerting, expiry, ladder, load, pressure, scaling, shedding
 from mpflow.policies.single_frame import ModeState, Wish, choose_mode
-from mpflow.shm import LockTimeout, State, Why, frame_ages, shed_stale
+from mpflow.shm import Doing, LockTimeout, State, Why, frame_ages, read_stats, shed_stale
 from mpflow.snapshot import Snapshot
 from mpflow.spec import Helm, PipelineSpec
 from mpflow.survey import Standing, Survey
@@ -70,7 +70,9 @@ class Steering:
 
     def begin(self, run: JobRun, crew: Crew, now: float) -> None:
         """From here on it is about this job; its workers begin with what is in force."""
-        self._run, self._crew, self._minds = run, crew, Minds()
+        # what did not help with the last input need not be tried with this one at once
+        known = replace(self._minds.scaling, samples=(), trial=None)
+        self._run, self._crew, self._minds = run, crew, Minds(scaling=known)
         self._after, self._shed, self._reason = {}, {}, ""
         self._survey.begin(run.job, now)
         snapshot = self._look(run, now)
@@ -203,7 +205,7 @@ class Steering:
         for move in moves:
             if move.threads is not None:
                 self.wheel.threads[move.stage] = move.threads
-                self._trouble.note("info", f"{move.threads} threads: {move.reason}", move.stage)
+                self._trouble.steered(f"{move.stage}: {move.reason}")
             if move.workers is not None:
                 crew.reach(move.stage, move.workers, move.reason)
 
@@ -241,12 +243,20 @@ class Steering:
     def _held(self, run: JobRun, now_ns: int) -> list[expiry.HeldFrame]:
         """The frames that somebody holds."""
         assert run.segment is not None
+        rows = read_stats(run.segment)
+        silent = rows[0].state == Doing.WAITING
         held = []
         for slot, word, age_ns in frame_ages(run.segment, now_ns):
             if word.state not in (State.HELD, State.WORK):
                 continue
             handle = run.workers[word.worker]
-            excused = not isinstance(handle, WorkerHandle) or handle.killed or not handle.begun
+            excused = (
+                not isinstance(handle, WorkerHandle)
+                or handle.killed
+                or not handle.begun
+                or rows[word.worker].state in (Doing.BUILDING, Doing.WAITING)
+                or (silent and handle.demand.holds > 0)  # it waits for what does not come
+            )
             held.append(
                 expiry.HeldFrame(slot, word.seq, word.worker, handle.label, age_ns / 1e9, excused)
             )
