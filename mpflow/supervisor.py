@@ -163,6 +163,8 @@ class Supervisor:
     def _open(self, message: Message) -> None:
         self._spec = msgspec.convert(message["spec"], PipelineSpec)
         self._takes_frames = message["takes_frames"]
+        # a preset's own folder may have joined the caller's path since we were started
+        sys.path.extend(folder for folder in message["path"] if folder not in sys.path)
         try:
             self._notices.open_log(message["run"], message["log_file"], self._spec.log_level)
             self._trouble = Trouble(self._notices, self._spec, message["run"])
@@ -179,8 +181,6 @@ class Supervisor:
             return
         if not self._spec.core_dumps:
             forbid_core_dumps()
-        # a preset's own folder may have joined the caller's path since we were started
-        sys.path.extend(folder for folder in message["path"] if folder not in sys.path)
         self._launcher = Launcher(self._spec, cores=core_budget())
         caller = self._caller if self._takes_frames else None
         self._pool = Pool(self._spec, self._launcher, self._reactor, self, caller)
