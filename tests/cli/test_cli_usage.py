@@ -84,7 +84,8 @@ def test_presets_show_says_where_each_value_came_from(
 
 def test_presets_list_names_every_preset_with_its_purpose(invoke: Invoke) -> None:
     lines = invoke("presets", "list").output.splitlines()
-    assert [line.split()[0] for line in lines] == ["detect-only", "passthrough", "redact"]
+    names = ["detect-only", "live-passthrough", "live-redact", "passthrough", "redact"]
+    assert [line.split()[0] for line in lines] == names
     assert all(len(line.split()) > 3 for line in lines)
 
 
