@@ -59,6 +59,11 @@ def lost(destination: Destination, error: BaseException) -> MpflowError:
     return OutputError(f"the output {name} is lost: {reason}", cure=_network(destination))
 
 
+def away(destination: Destination, error: BaseException) -> str:
+    """What is told while it is tried again."""
+    return f"the output {destination.shown} takes nothing: {_reason(error)}; trying again"
+
+
 def unreachable(
     destination: Destination, seconds: float, error: BaseException | None
 ) -> OutputError:

@@ -22,7 +22,7 @@ from mpflow.frame import Frame
 from mpflow.media.connection import Connection
 from mpflow.media.destination import Caution, Destination, Kind
 from mpflow.media.livecoder import LiveRecipe, LiveSettings
-from mpflow.media.liveerrors import is_hopeless, lost, unreachable
+from mpflow.media.liveerrors import away, is_hopeless, lost, unreachable
 from mpflow.media.pictures import PictureMaker
 from mpflow.media.sound import SoundReceiver
 from mpflow.media.soundtrack import SoundQueue
@@ -191,7 +191,7 @@ class LiveOutput:
         self._despair(now)
         if not self._is_down:
             self._is_down = True
-            self._voice.alert("reconnect", f"{lost(self._destination, error).what}: trying again")
+            self._voice.alert("reconnect", away(self._destination, error))
         self._next_try = now + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
 

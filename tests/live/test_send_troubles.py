@@ -46,7 +46,7 @@ def test_a_server_that_was_away_gets_a_fresh_stream_when_it_is_back() -> None:
     assert caught.times == sorted(caught.times)
     assert feed.counts["reconnects"] == 1
     assert [kind for kind, _ in feed.alerts] == ["reconnect"]
-    assert "is lost" in feed.alerts[0][1] and "key" not in feed.alerts[0][1]
+    assert "trying again" in feed.alerts[0][1] and "key" not in feed.alerts[0][1]
     assert summary.frames + feed.counts["shed"] == 9 * RATE
     assert feed.counts["shed"] > RATE
 
