@@ -178,7 +178,8 @@ class SoundReceiver:
                     self._next()
                 if self._container is not None:
                     packets.append(message)
-            elif message.nut == self._nut:
+            elif message.nut == self._nut or self._is_known(message.nut):
+                self._nut = message.nut
                 if packets:
                     self._next()
             elif packets:
@@ -205,6 +206,13 @@ class SoundReceiver:
         except (BlockingIOError, ConnectionResetError):
             return b""
 
+    def _is_known(self, nut: bytes) -> bool:
+        """Whether a description is of the same kind of sound, after a new connection say."""
+        if self._container is None:
+            return False
+        with av.open(io.BytesIO(nut), "r", format="nut") as other:
+            return _kind(other.streams.audio[0]) == _kind(self._container.streams.audio[0])
+
     def _adopt(self, nut: bytes) -> None:
         container = av.open(io.BytesIO(nut), "r", format="nut")
         if self._container is not None:
@@ -228,6 +236,17 @@ def _describe(stream: AudioStream, data: bytes, config: bytes) -> _Description:
         packet.is_keyframe = True
         container.mux(packet)
     return _Description(file.getvalue())
+
+
+def _kind(stream: AudioStream) -> tuple[object, ...]:
+    """What packets of two streams have to share to follow each other."""
+    context = stream.codec_context
+    return (
+        context.codec.canonical_name,
+        context.sample_rate,
+        context.layout.nb_channels,
+        context.extradata,
+    )
 
 
 def _adopt(descriptor: int) -> socket.socket | None:

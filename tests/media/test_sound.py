@@ -164,6 +164,16 @@ def test_packets_of_another_stream_come_after_its_description(pair: Pair) -> Non
     assert (receiver.stream.codec_context.name, receiver.changes) == ("opus", 1)
 
 
+def test_the_same_kind_of_sound_over_a_new_connection_is_no_change(pair: Pair) -> None:
+    sender, receiver = pair
+    for _ in range(2):
+        sent = send_all(sender, tone("flv", "aac", frames=5))
+        sender.describe(av.open(tone("flv", "aac", frames=9)).streams.audio[0])
+        sender.send(_silence(), pts=9, dts=9)
+    assert len(receiver.receive()) == 2 * (len(sent) + 1)
+    assert receiver.changes == 0
+
+
 def test_without_a_channel_nothing_goes_and_nothing_comes() -> None:
     sender, receiver = SoundSender(-1), SoundReceiver(-1)
     send_all(sender, tone("flv", "aac", frames=3))
