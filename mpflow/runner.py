@@ -33,6 +33,9 @@ from mpflow.spec import Job, Rules
 from mpflow.stage import Stage, Work
 from mpflow.tokens import FrameState, Stamp, Token
 
+AHEAD_S = 0.05
+"""How long a stage that is ahead of the next one waits for its bell at most."""
+
 
 class StageRunner:
     """Gives a stage its batches and gives on every frame that the stage has finished."""
@@ -72,6 +75,8 @@ class StageRunner:
                 self._work_again()
             elif desk.orders.parked and not self._batches.has_put_by:
                 self._stand_by()
+            elif self._is_ahead():
+                desk.meter.waited_for_input(desk.wait(AHEAD_S))
             elif batch := self._batches.collect():
                 self._work(batch)
                 desk.orders.read()
@@ -79,6 +84,11 @@ class StageRunner:
                 self._flush()
             else:
                 desk.meter.waited_for_input(desk.wait())
+
+    def _is_ahead(self) -> bool:
+        """Whether what is made now would be in vain: the next stage takes only the newest."""
+        limit = self._desk.orders.helm.ahead.get(self._desk.name)
+        return limit is not None and self._desk.ring.depth(self._desk.ring.stage + 1) >= limit
 
     def _stand_by(self) -> None:
         """Give on what the stage holds back, then take nothing until it is needed again."""

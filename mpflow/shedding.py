@@ -53,7 +53,9 @@ class Shedder:
         return True
 
     def leave_behind(self, lease: Lease) -> None:
-        """Drop what waits for this stage and is older than a frame it has taken."""
+        """Drop what waits for this stage and is older than a frame it has taken; the stage before
+        may make the next one."""
+        self._desk.ring.wake_before()
         dropped = self._desk.ring.shed_before(lease.seq, Why.SUPERSEDED)
         if dropped:
             self._desk.meter.count("shed", len(dropped))

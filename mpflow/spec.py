@@ -40,7 +40,9 @@ class Helm(Value, frozen=True):
     load. ``skip`` names stages that are left out, ``options`` holds what differs from a stage's
     own options, ``notes`` is both as tokens name it (``detect.every=2``, ``-enhance``), and
     ``reason`` says why it was changed last. ``shed_after`` is, by stage, the age in seconds from
-    which a frame comes too late for it: in live runs it is dropped instead of worked on.
+    which a frame comes too late for it: in live runs it is dropped instead of worked on. A stage
+    in ``ahead`` makes no more than so many frames wait for the next one, which would only take the
+    newest of them.
     """
 
     mode: Mode = Mode.THROUGHPUT
@@ -49,6 +51,7 @@ class Helm(Value, frozen=True):
     options: dict[str, dict[str, Any]] = {}
     notes: tuple[str, ...] = ()
     shed_after: dict[str, float] = {}
+    ahead: dict[str, int] = {}
     reason: str = ""
 
 

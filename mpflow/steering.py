@@ -142,7 +142,10 @@ class Steering:
 
     def _helm(self) -> Helm:
         minds = self._minds
-        return self.wheel.helm(minds.mode.mode, minds.level.level, self._after, self._reason)
+        stages = () if self.latest is None else self.latest.stages
+        workers = {stage.name: max(stage.workers, 1) for stage in stages}
+        mode, level = minds.mode.mode, minds.level.level
+        return self.wheel.helm(mode, level, self._after, self._reason, workers)
 
     def _decide(self, snapshot: Snapshot, now: float) -> None:
         """Mode, ladder, and from which age on a frame comes too late."""

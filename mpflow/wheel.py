@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -52,8 +53,29 @@ class Wheel:
             name for name, cls in self._classes.items() if "threads" in tunable_options(cls)
         )
 
-    def helm(self, mode: Mode, level: int, shed_after: Mapping[str, float], reason: str) -> Helm:
-        """Everything together."""
+    def ahead(self, workers: Mapping[str, int]) -> dict[str, int]:
+        """How many frames each stage may have waiting in front of the next, in a live run that
+        takes the newest first: one for each of its workers.
+
+        Where the next stage takes frames in their order there is no such bound: it may wait for
+        the very frame that would not be taken here.
+        """
+        inner = [stage.name for stage in self.spec.stages[1:-1]]
+        return {
+            name: workers.get(follower, 1)
+            for name, follower in pairwise(inner)
+            if not getattr(self._classes[follower], "ordered", True)
+        }
+
+    def helm(
+        self,
+        mode: Mode,
+        level: int,
+        shed_after: Mapping[str, float],
+        reason: str,
+        workers: Mapping[str, int],
+    ) -> Helm:
+        """Everything together; ``workers`` are those at work, by stage."""
         given = in_force(self.rungs, level)
         skip = [s for s in self._stages if self.skipped.get(s, s in given.skip)]
         changed: dict[str, dict[str, Any]] = {}
@@ -65,7 +87,17 @@ class Wheel:
         notes += [f"{s}.{key}={value}" for s, o in changed.items() for key, value in o.items()]
         for stage, threads in self.threads.items():
             changed[stage] = {"threads": threads, **changed.get(stage, {})}
-        return Helm(mode, level, tuple(skip), changed, tuple(notes), dict(shed_after), reason)
+        newest = self.spec.live and mode is Mode.SINGLE_FRAME
+        return Helm(
+            mode,
+            level,
+            tuple(skip),
+            changed,
+            tuple(notes),
+            dict(shed_after),
+            self.ahead(workers) if newest else {},
+            reason,
+        )
 
     def skip(self, stage: str) -> None:
         """Leave a stage out from now on; raises ConfigError or Refused where that cannot be."""

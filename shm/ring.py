@@ -190,6 +190,10 @@ class Ring(Dropping):
         """How many retired slots are not freed yet."""
         return len(self._hand.retired)
 
+    def wake_before(self) -> None:
+        """Wake the workers of the stage before, which may wait until this one has taken."""
+        self._waking.moved(self.stage - 1)
+
     def wait(self, timeout: float, also: Sequence[int] = ()) -> list[int]:
         """Wait up to ``timeout`` seconds for the own bell or one of ``also`` to be readable.
 

@@ -242,3 +242,18 @@ def test_a_frame_that_is_left_out_by_the_ladder_says_so_everywhere(tmp_path: Pat
     assert all("paint" not in row["ops"] for row in left_out)
     ledger = report.ledger
     assert ledger is not None and ledger.degraded == len(left_out)
+
+
+def test_a_stage_before_the_slow_one_does_not_work_in_vain(tmp_path: Path) -> None:
+    """In single-frame mode the slow stage takes only the newest frame, so one is enough for it."""
+    report, rows = show(
+        tmp_path,
+        live("Camera", frames=900, fps=150),
+        trap("Plain"),
+        trap("Paint", delay_ms=40),
+        live("Screen"),
+        max_latency=0.5,
+    )
+    check(report, rows, 900)
+    made = next(stage.frames for stage in report.stages if stage.name == "plain")
+    assert made < 2.5 * len(rows) < 900

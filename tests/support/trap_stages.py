@@ -451,3 +451,13 @@ class Hide(Paint):
     """Stands for a stage that hides people."""
 
     protects = True
+
+
+class Plain(Paint):
+    """Does nothing to a frame."""
+
+    changes_pixels = False
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            yield work.token
