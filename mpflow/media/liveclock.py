@@ -137,11 +137,11 @@ class PacedClock:
         return None if self._shift is None else time + self._shift
 
     def due(self, placed: int, now: int) -> int:
-        """When a picture is to be shown, on the monotonic clock."""
+        """When a picture is to be shown, on the monotonic clock; the first one is at once."""
         if self._start is None:
             self._start = now - placed
         return self._start + placed
 
     def arrived(self, placed: int, now: int) -> int:
-        """The same, and never later than now."""
-        return min(now, self.due(placed, now))
+        """The same, and never later than now; now as long as no picture was due yet."""
+        return now if self._start is None else min(now, self._start + placed)

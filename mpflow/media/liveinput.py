@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -84,8 +85,13 @@ class LiveInput:
         return media
 
     def resume(self, media: MediaInfo, after: int | None) -> None:
-        """Go on for a worker that is gone, after the picture with this time stamp."""
+        """Go on for a worker that is gone, after the picture with this time stamp.
+
+        Where that is not known, a file goes on where it would be by now.
+        """
         self._settle(media)
+        if self.address.is_file and after is None and media.zero is not None:
+            after = self._stamps.ticks(time.monotonic_ns() - media.zero)
         self._stamps.resume(media.zero, after)
         clock = self._stamps.clock
         if isinstance(clock, LiveClock):
@@ -141,7 +147,8 @@ class LiveInput:
         path, clock = self.address.given, self._stamps.clock
         media = describe_input(path, self._container, self._decoder.stream, picture, size=0)
         if isinstance(clock, PacedClock):
-            return media
+            start = Fraction(media.video.start or 0) * Fraction(*media.video.time_base)
+            return msgspec.structs.replace(media, zero=time.monotonic_ns() - round(start * SECOND))
         video = msgspec.structs.replace(media.video, frames=None)
         return msgspec.structs.replace(media, video=video, duration=None, zero=clock.zero)
 

@@ -53,6 +53,10 @@ class LiveStamps:
         """A time stamp of the run's time base."""
         return round(stamp * self._base * SECOND)
 
+    def ticks(self, nanoseconds: int) -> int:
+        """Nanoseconds of the time line in the run's time base."""
+        return round(nanoseconds / (self._base * SECOND))
+
     def packet(self, packet: Packet[Any], at: int) -> int:
         """Stamp the picture's next packet, which came ``at`` a moment; returns when it is decoded
         on the time line, in nanoseconds."""

@@ -319,3 +319,19 @@ def test_age_stays_bounded_when_pictures_are_taken_too_slowly(tmp_path: Path, pa
     assert it.warnings == [
         "pictures are left out: they come late, or decoding cannot keep up with them"
     ]
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_a_file_goes_on_by_the_clock_where_nobody_knows_what_was_given_last(
+    tmp_path: Path, loop: bool
+) -> None:
+    path = clips.make(tmp_path / "a.mp4", Clip(pts=range(90), options={"g": "10"}))
+    with Receiving(str(path)) as first:
+        media = first.probe()
+        first.begin(media)
+        first.go_on(lambda self: len(self.stamps) == 15)
+    with Receiving(str(path), {"loop": loop}) as second:
+        second.begin(media)
+        second.go_on(lambda self: len(self.stamps) == 10)
+    assert first.stamps[-1] < second.stamps[0] <= first.stamps[-1] + 60 * media.video.time_base[1]
+    assert rising(second.stamps)

@@ -135,3 +135,11 @@ def test_a_file_that_is_read_on_keeps_its_time_stamps() -> None:
     anew.anew()
     anew.joined()
     assert anew.place(0, 0, 0) == 10 * SECOND + STEP
+
+
+def test_what_is_decoded_on_the_way_to_the_first_picture_sets_no_pace() -> None:
+    clock = PacedClock(step=STEP, after=10 * SECOND)
+    clock.joined()
+    assert clock.arrived(clock.place(8 * SECOND, 8 * SECOND, 0), SECOND) == SECOND
+    assert clock.due(10 * SECOND + STEP, 2 * SECOND) == 2 * SECOND
+    assert clock.due(10 * SECOND + 2 * STEP, 2 * SECOND) == 2 * SECOND + STEP
