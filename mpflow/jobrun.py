@@ -95,7 +95,10 @@ class JobRun:
 
     @property
     def total(self) -> int | None:
-        """How many frames are wanted, as far as that is known before they are read."""
+        """How many frames are wanted, as far as that is known before they are read; None for a
+        stream, whose frames may be lost, or come again."""
+        if self.job.live:
+            return None
         frames = None if self.media is None else self.media.video.frames
         ends = [end for end in (frames, self.job.stop) if end is not None]
         return max(min(ends) - self.job.start, 0) if ends else None
