@@ -17,7 +17,8 @@ Exit status:
        or was lost for longer than --retry
   3    input missing, unreadable, or lost for longer than --retry
   4    refused by policy
-  5    ended, but frames were dropped, masked or passed (with --strict)
+  5    ended, but frames were dropped, masked, passed or degraded
+       (with --strict)
   6    not enough disk, shared memory or memory
   130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP: in order all the same,
        what had come was written and the output was closed

@@ -10,19 +10,20 @@ from mpflow.farm.numbers import list_text
 SHOWN_FRAMES = 8
 _LONGEST_REASON = 120
 _OF_A_RUN = "--report has a line about each of them, --tokens one about every frame"
-_STATES = ("masked", "passed", "dropped")
+_STATES = ("masked", "passed", "dropped", "degraded")
 
 
 def lost_lines(ledger: LedgerSummary | None, where: str = _OF_A_RUN) -> Iterator[str]:
     """A line for each thing that became of them, then ``where`` the rest is; none when all is
     well."""
-    if ledger is None or not ledger.not_as_asked:
+    if ledger is None:
         return
-    for state in _STATES:
-        rows = [row for row in ledger.rows if row.state == state]
+    found = {state: [row for row in ledger.rows if row.state == state] for state in _STATES}
+    for state, rows in found.items():
         if rows:
             yield f"{state}: {_frames(rows, getattr(ledger, state))} ({_reason(rows)})"
-    yield where
+    if any(found.values()):
+        yield where
 
 
 def _frames(rows: list[LostFrame], count: int) -> str:
@@ -36,4 +37,5 @@ def _reason(rows: list[LostFrame]) -> str:
     first = rows[0]
     lines = first.reason.splitlines() or ["for no reason given"]
     others = ", and others" if any(row.reason != first.reason for row in rows) else ""
-    return f"{first.stage}: {lines[0][:_LONGEST_REASON]}{others}"
+    who = f"{first.stage}: " if first.stage else ""
+    return f"{who}{lines[0][:_LONGEST_REASON]}{others}"

@@ -81,6 +81,16 @@ def test_many_lost_frames_are_named_by_the_first_of_them(
     assert "--tokens" in where
 
 
+def test_degraded_frames_are_named_with_what_was_given_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    row = LostFrame(7, 7, "degraded", "", "detect.every=2")
+    made = report(frames_written=100, ledger=LedgerSummary(100, 100, degraded=1, rows=(row,)))
+    first, named, *_ = shown(capsys, done(made))
+    assert first.endswith("1 frame degraded")
+    assert named == "  degraded: 7 (detect.every=2)"
+
+
 def test_nothing_more_is_said_of_frames_that_were_all_delivered(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
