@@ -14,7 +14,8 @@ from mpflow.tokens import Token
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
     from mpflow.media.encoder import Settings
-    from mpflow.media.liveoutput import LiveOutput, LiveRequest
+    from mpflow.media.liveoutput import LiveOutput
+    from mpflow.media.liverequest import LiveRequest
 
 
 class SendOptions(Options, frozen=True):
@@ -76,7 +77,8 @@ class Send(Sink[SendOptions]):
         """
         from mpflow.media.destination import find_destination
         from mpflow.media.livefile import claim_file
-        from mpflow.media.liveoutput import LiveOutput, Voice
+        from mpflow.media.liveoutput import LiveOutput
+        from mpflow.media.liverequest import Voice
 
         self.close()
         context = self.context
@@ -126,7 +128,7 @@ class Send(Sink[SendOptions]):
     def _request(self) -> LiveRequest:
         from mpflow.media.destination import Caution
         from mpflow.media.livecoder import LiveSettings
-        from mpflow.media.liveoutput import LiveRequest
+        from mpflow.media.liverequest import LiveRequest
 
         options = self.options
         return LiveRequest(

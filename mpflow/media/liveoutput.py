@@ -11,18 +11,16 @@ frame of a fresh encoder, and its time with the first picture or sound.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from fractions import Fraction
 from math import inf
 
 from mpflow.errors import MpflowError
 from mpflow.frame import Frame
 from mpflow.media.connection import Connection
-from mpflow.media.destination import Caution, Destination, Kind
-from mpflow.media.livecoder import LiveRecipe, LiveSettings
+from mpflow.media.destination import Destination, Kind
+from mpflow.media.livecoder import LiveRecipe
 from mpflow.media.liveerrors import away, is_hopeless, lost, unreachable
+from mpflow.media.liverequest import LiveRequest, Voice
 from mpflow.media.pictures import PictureMaker
 from mpflow.media.sound import SoundReceiver
 from mpflow.media.soundtrack import SoundQueue
@@ -36,33 +34,14 @@ _STANDING_S = 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 # An input with sound tells of it with its first packets: wait so long before going on without.
 _SILENCE_S = 1.0
+# A disk may take longer than a network is given.
+_CLOSING_FILE_S = 60.0
 # How old pictures are taken to be before any came, and what is added to how old they are.
 _UNKNOWN_AGE_S, _MARGIN_S = 2.0, 0.1
 # A muxer gives a picture on when sound after it comes: one packet, whatever the coding.
 _LEAD_S = Fraction(1, 20)
 # With each picture the oldest one so far counts a little less.
 _FORGETTING = 0.98
-
-
-@dataclass(frozen=True, slots=True)
-class LiveRequest:
-    """How a live output is to be made; see the options of ``send``."""
-
-    settings: LiveSettings
-    audio: bool = True
-    audio_bitrate: str = "128k"
-    caution: Caution = field(default_factory=Caution)
-    retry: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Voice:
-    """Whom the output tells: warnings, alerts by kind, counters, and waits."""
-
-    warn: Callable[[str], None] = lambda text: None
-    alert: Callable[[str, str], None] = lambda kind, text: None
-    count: Callable[[str, int], None] = lambda counter, more: None
-    waiting: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 class LiveOutput:
@@ -129,8 +108,11 @@ class LiveOutput:
         self._sound.receiver.close()
         if link is None:
             return False
+        patience = self._request.caution.timeout
+        if self._destination.kind is Kind.FILE:
+            patience = max(patience, _CLOSING_FILE_S)
         with self._voice.waiting():
-            is_whole = link.finish(self._request.caution.timeout)
+            is_whole = link.finish(patience)
         if not is_whole and not self._destination.is_lasting and link.error is not None:
             raise lost(self._destination, link.error) from link.error
         return is_whole
