@@ -1,8 +1,8 @@
 """A snapshot in the text format that Prometheus reads.
 
 Counters begin at zero with each job, which Prometheus takes for a restart. Times are those of the
-snapshot's window, as gauges with a ``quantile`` label; nothing names an input, an output or a
-person.
+snapshot's window, as gauges with a ``quantile`` label, and those of the whole job as histograms;
+nothing names an input, an output or a person.
 """
 
 from __future__ import annotations
@@ -10,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+)
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from mpflow._version import __version__
 from mpflow.accounts import Spread
-from mpflow.snapshot import Snapshot, StageView, WorkerView
+from mpflow.snapshot import BUCKET_EDGES_S, Buckets, Snapshot, StageView, WorkerView
 from mpflow.tokens import Mode
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -63,6 +68,9 @@ def _run(now: Snapshot) -> Iterator[Metric]:
     yield alerts
     yield _gauge("frame_rate", "Frames a second that reach the end", now.rate)
     yield _spread("age_seconds", "From a frame's arrival to its output", now.age)
+    ages = HistogramMetricFamily("mpflow_frame_age_seconds", "The same, of the whole job")
+    ages.add_metric([], _edges(now.ages), now.ages.total)
+    yield ages
     yield _gauge("idle_ratio", "Share of frames' time in which nobody worked on them, 0..1",
                  now.idle_ratio)  # fmt: skip
     yield _gauge("slots", "Places in the frame ring", now.slots)
@@ -96,6 +104,19 @@ def _stages(stages: tuple[StageView, ...]) -> Iterator[Metric]:
             for share, value in _quantiles(spread(stage)):
                 family.add_metric([stage.name, share], value)
         yield family
+    work = HistogramMetricFamily(
+        "mpflow_stage_work_seconds", "Work on a frame, of the whole job", labels=["stage"]
+    )
+    for stage in stages:
+        work.add_metric([stage.name], _edges(stage.services), stage.services.total)
+    yield work
+
+
+def _edges(buckets: Buckets) -> list[tuple[str, float]]:
+    """Cumulative counts by upper edge, as Prometheus wants them."""
+    below = buckets.below or (0,) * len(BUCKET_EDGES_S)
+    edges = [(f"{edge:.9g}", float(n)) for edge, n in zip(BUCKET_EDGES_S, below, strict=True)]
+    return [*edges, ("+Inf", float(buckets.count))]
 
 
 def _workers(workers: tuple[WorkerView, ...]) -> Iterator[Metric]:

@@ -12,6 +12,19 @@ from mpflow.accounts import Spread
 from mpflow.spec import Value
 from mpflow.tokens import Mode
 
+BUCKET_EDGES_S = tuple(2**power / 1e9 for power in range(20, 35))
+"""From a millisecond to 17 seconds, each the double of the one before: powers of two in
+nanoseconds, which are edges of the buckets in shared memory."""
+
+
+class Buckets(Value, frozen=True):
+    """Times of the whole job, for whoever does the sums: how many are below each of the edges, how
+    many there are, and their sum in seconds."""
+
+    below: tuple[int, ...] = ()
+    count: int = 0
+    total: float = 0.0
+
 
 class WorkerView(Value, frozen=True):
     """One worker: ``state`` as the supervisor keeps it; ``doing`` as it says itself.
@@ -68,6 +81,7 @@ class StageView(Value, frozen=True):
     shed: int
     degraded: int
     advice: str = ""
+    services: Buckets = Buckets()
 
 
 class Snapshot(Value, frozen=True):
@@ -116,3 +130,4 @@ class Snapshot(Value, frozen=True):
     stages: tuple[StageView, ...] = ()
     workers: tuple[WorkerView, ...] = ()
     alerts: dict[str, int] = msgspec.field(default_factory=dict)
+    ages: Buckets = Buckets()

@@ -40,6 +40,7 @@ from mpflow.views import (
     Seat,
     StageFacts,
     Window,
+    buckets_of,
     spreads,
     stage_view,
     together,
@@ -210,6 +211,7 @@ class Survey:
                 if seat.pid is not None or seat.active
             ),
             alerts=dict(standing.alerts),
+            ages=buckets_of(window.last.times[-1].age),
         )
 
     def _stages(
@@ -230,6 +232,7 @@ class Survey:
                 shed=standing.shed.get(number, 0),
                 advice=self._advice[number],
                 spreads=self._spreads[number],
+                times=window.last.times[number],
             )
             views.append(stage_view(facts, window))
         return tuple(views)

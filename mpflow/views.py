@@ -16,7 +16,7 @@ from mpflow.accounts import Spread
 from mpflow.graph import WorkerPlan
 from mpflow.lifecycle import Machine, WorkerState
 from mpflow.shm import Doing, Histogram, StageAges, Times, WorkerStats
-from mpflow.snapshot import StageView, WorkerView
+from mpflow.snapshot import BUCKET_EDGES_S, Buckets, StageView, WorkerView
 from mpflow.spec import StageSpec
 
 NOTHING = WorkerStats(0, 0, 0, 0, 0, 0, 0, 0)
@@ -112,6 +112,7 @@ class StageFacts:
     shed: int
     advice: str
     spreads: Spreads
+    times: Times
 
 
 def stage_view(facts: StageFacts, window: Window) -> StageView:
@@ -140,6 +141,7 @@ def stage_view(facts: StageFacts, window: Window) -> StageView:
         shed=sum(row.shed for row in counts) + facts.shed,
         degraded=sum(row.degraded for row in counts),
         advice=facts.advice,
+        services=buckets_of(facts.times.service),
     )
 
 
@@ -180,6 +182,12 @@ def spread_of(times: Histogram) -> Spread:
         return Spread()
     p50, p90, p95, p99 = (times.quantile(share) / 1e9 for share in (0.5, 0.9, 0.95, 0.99))
     return Spread(count, times.total / count / 1e9, p50, p90, p95, p99, times.largest / 1e9)
+
+
+def buckets_of(times: Histogram) -> Buckets:
+    """A histogram by the edges that everybody knows."""
+    edges = (round(edge * 1e9) for edge in BUCKET_EDGES_S)
+    return Buckets(tuple(times.below(edge) for edge in edges), times.count, times.total / 1e9)
 
 
 def together(times: Sequence[Times]) -> Times:

@@ -82,6 +82,10 @@ class Histogram:
         """A time that none exceeds: where the last bucket with any ends, in nanoseconds."""
         return next((begin_of(k + 1) for k in range(BUCKETS - 1, -1, -1) if self.counts[k]), 0)
 
+    def below(self, nanoseconds: int) -> int:
+        """How many are shorter than this; exact where a bucket begins, as at powers of two."""
+        return sum(self.counts[: bucket(nanoseconds)])
+
     def quantile(self, share: float) -> int:
         """A time that ``share`` of all do not exceed, in nanoseconds; 0 without any."""
         rank = share * self.count

@@ -162,3 +162,22 @@ def test_serving_ends(served: Exposition) -> None:
     again = Exposition.open(taken)
     again.close()
     socket.create_connection(address).close()
+
+
+def test_histograms_are_cumulative_and_end_with_everything() -> None:
+    from mpflow.promtext import prometheus_text
+    from mpflow.shm import Histogram
+    from mpflow.views import buckets_of
+
+    times = Histogram.of([500_000, 3_000_000, 40_000_000, 40_000_000, 60_000_000_000])
+    text = prometheus_text(snapshot_of(ages=buckets_of(times))).decode()
+    found = [
+        line.rpartition(" ") for line in text.splitlines() if "frame_age_seconds_bucket" in line
+    ]
+    counts = [float(count) for _, _, count in found]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-2], counts[-1]) == (1, 4, 5)
+    assert 'le="0.001048576"' in found[0][0]
+    assert 'le="+Inf"' in found[-1][0]
+    assert "mpflow_frame_age_seconds_count 5.0" in text
+    assert "mpflow_frame_age_seconds_sum 60.0835" in text
