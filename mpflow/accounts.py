@@ -27,7 +27,8 @@ class LedgerSummary(_Account, frozen=True):
 
     ``masked`` frames are covered whole, ``passed`` ones left as they were, ``dropped`` ones not in
     the output. ``rows`` are the first that were not delivered as asked; ``more`` counts the rest.
-    ``degraded`` ones are among the delivered, made with less than was asked (see the ladder).
+    ``degraded`` ones are among the delivered, made with less than was asked (see the ladder);
+    ``single_frame`` ones went through the pipeline in that mode.
     """
 
     frames: int = 0
@@ -36,6 +37,7 @@ class LedgerSummary(_Account, frozen=True):
     passed: int = 0
     dropped: int = 0
     degraded: int = 0
+    single_frame: int = 0
     faces: int = 0
     frames_with_faces: int = 0
     rows: tuple[LostFrame, ...] = ()

@@ -7,7 +7,7 @@ lacks one that the output has. Whoever goes on from a durable place cuts the fil
 takes up the totals. On disk, in the job's folder of parts, it is a line for each stretch:
 
     {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
-     "faces": 70, "frames_with_faces": 58, "rows": [{"frame": 12, "state": "masked", ...}]}
+     "single_frame": 0, "faces": 70, "frames_with_faces": 58, "rows": [{"frame": 12, ...}]}
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mpflow.linefile import LineFile
 from mpflow.spec import BEGINNING, Place, SinkSummary
 from mpflow.stretches import Stretch, Totals
 from mpflow.tokenlines import frame_of, token_line
-from mpflow.tokens import FrameState, Stamp, Token
+from mpflow.tokens import FrameState, Mode, Stamp, Token
 from mpflow.trace import Trace
 
 LEDGER = "ledger.jsonl"
@@ -43,6 +43,7 @@ class _Entry(msgspec.Struct, gc=False):
     faces: int
     row: LostFrame | None
     line: bytes
+    single: bool
 
 
 class Book:
@@ -108,7 +109,8 @@ class Book:
         if self._tokens is not None or self._trace_path is not None:
             line = self._write_down(token, stamp, stamps)
         row = None if _is_as_asked(token) else lost_frame(token)
-        self._pending.append(_Entry(len(token.faces), row, line))
+        single = token.mode is Mode.SINGLE_FRAME
+        self._pending.append(_Entry(len(token.faces), row, line, single))
         if (alert := self._faces.look(token)) is not None:
             self._alert("no_face", alert, token.seq)
         if self._ledger is None and len(self._pending) >= _KEEP_EVERY:
@@ -128,7 +130,7 @@ class Book:
         stretch = Stretch(self.kept, stop)
         entries = [self._pending.popleft() for _ in range(stop - self.kept)]
         for entry in entries:
-            stretch.count(entry.faces, entry.row)
+            stretch.count(entry.faces, entry.row, single=entry.single)
         if self._tokens is not None:
             self._tokens.write(entry.line for entry in entries)
             self._tokens.keep()

@@ -21,13 +21,15 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     passed: int = 0
     dropped: int = 0
     degraded: int = 0
+    single_frame: int = 0
     faces: int = 0
     frames_with_faces: int = 0
     rows: list[LostFrame] = []
 
-    def count(self, faces: int, row: LostFrame | None) -> None:
-        """Add one frame: its faces, and its row if it was not delivered as asked."""
+    def count(self, faces: int, row: LostFrame | None, *, single: bool = False) -> None:
+        """Add one frame: its faces, its row if it was not delivered as asked, and its mode."""
         self.faces += faces
+        self.single_frame += single
         self.frames_with_faces += faces > 0
         match row.state if row is not None else "":
             case "masked":
@@ -49,6 +51,7 @@ COUNTED = (
     "passed",
     "dropped",
     "degraded",
+    "single_frame",
     "faces",
     "frames_with_faces",
 )

@@ -15,7 +15,7 @@ from mpflow.errors import InternalError, OutputError, Refused
 from mpflow.ledger import LEDGER, Book
 from mpflow.spec import Place, SinkSummary
 from mpflow.stretches import SHOWN_BYTES, SHOWN_ROWS
-from mpflow.tokens import Face, FrameState, Stamp, Token
+from mpflow.tokens import Face, FrameState, Mode, Stamp, Token
 
 MS = 1_000_000
 FACE = Face((1.00049, 2, 3, 4), 0.9, ((1, 2),), track=7)
@@ -106,10 +106,10 @@ def test_what_was_kept_is_on_the_disk_before_the_sinks_frames_are(tmp_path: Path
     book.abandon()
     assert lines(tmp_path / LEDGER) == [
         {"start": 0, "stop": 4, "delivered": 4, "masked": 0, "passed": 0, "dropped": 0,
-         "degraded": 0,
+         "degraded": 0, "single_frame": 0,
          "faces": 0, "frames_with_faces": 0, "rows": []},
         {"start": 4, "stop": 7, "delivered": 2, "masked": 1, "passed": 0, "dropped": 0,
-         "degraded": 0,
+         "degraded": 0, "single_frame": 0,
          "faces": 1, "frames_with_faces": 1,
          "rows": [{"frame": 6, "pts": 6, "state": "masked", "stage": "detect",
                    "reason": "it failed"}]},
@@ -291,3 +291,11 @@ def test_a_frame_that_never_came_adds_nothing_to_the_times() -> None:
     summary = closed(book)
     assert summary.latency is not None and summary.latency.whole.count == 1
     assert ledger_of(summary).rows[-1].reason == "too old: 900 ms"
+
+
+def test_frames_that_went_through_in_single_frame_mode_are_counted() -> None:
+    book = Book()
+    single = token(1).with_mode(Mode.SINGLE_FRAME, stage="detect", reason="backlog")
+    note(book, token(0), single, token(2))
+    ledger = ledger_of(closed(book))
+    assert (ledger.delivered, ledger.single_frame, ledger.not_as_asked) == (3, 1, 0)
