@@ -234,7 +234,7 @@ def _plan(spec: RunSpec) -> JobSpec:
 
 def _plan_live(spec: RunSpec, pipeline: PipelineSpec) -> JobSpec:
     """The one job of a live preset; files are replaced where ``overwrite`` says so."""
-    check_live(pipeline)
+    check_live(pipeline, os.fspath(spec.output))
     first, last = (pipeline.stages[at].options for at in (0, -1))
     request = LiveRequest(
         os.fspath(spec.input),

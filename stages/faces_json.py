@@ -47,6 +47,7 @@ class FacesJson(Sink[FacesJsonOptions]):
     _file: FrameLines | None = None
     _stream: BufferedWriter | BinaryIO | None = None
     _frames = 0
+    _eager = False
 
     @property
     def kept(self) -> Place:
@@ -59,6 +60,7 @@ class FacesJson(Sink[FacesJsonOptions]):
 
         self.close()
         self._frames = 0
+        self._eager = job.spec.live  # whoever reads a stream's faces wants them now
         self.restartable = job.spec.output not in ("", STDOUT)
         if not self.restartable:
             if job.spec.resume:
@@ -80,6 +82,8 @@ class FacesJson(Sink[FacesJsonOptions]):
         elif self._stream is not None:
             try:
                 self._stream.write(line)
+                if self._eager:
+                    self._stream.flush()
             except OSError as error:
                 raise _unwritable(error) from error
             self._frames += 1

@@ -60,5 +60,5 @@ def test_ends_that_cannot_be_are_refused_before_anything_starts(
         mpflow.run(changed(spec, output="udp://127.0.0.1"))
     mixed = tmp_path / "mixed.yaml"
     mixed.write_text("live: true\nstages: [{stage: decode}, {stage: encode}]")
-    with pytest.raises(ConfigError, match="decode is no end"):
+    with pytest.raises(ConfigError, match="decode is no end of one"):
         mpflow.run(changed(spec, preset=str(mixed)))

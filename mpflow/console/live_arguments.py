@@ -101,7 +101,7 @@ class LiveArguments:
 
         resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
         command_words(resolved.spec.on_alert)
-        check_live(resolved.spec)
+        check_live(resolved.spec, self.output)
         return resolved
 
     def request(self, resolved: Resolved) -> LiveRequest:

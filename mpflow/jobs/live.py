@@ -69,17 +69,24 @@ def plan_live(request: LiveRequest, confirm: Confirm | None = None) -> Planned:
     return planned
 
 
-def check_live(spec: PipelineSpec) -> None:
-    """Raise ConfigError for a preset that is not for streams."""
-    source, sink = (stage_class(spec.stages[at].target) for at in (0, -1))
-    if spec.live and source.live and sink.live:
-        return
-    wrong = "" if not spec.live else f": {spec.stages[0 if not source.live else -1].name} is no end"
-    raise ConfigError(
-        f"preset {spec.preset!r} is not for live runs{wrong}",
-        cure="--preset live-redact covers faces; one of your own has `live: true`, and begins with"
-        " receive and ends with send",
-    )
+def check_live(spec: PipelineSpec, output: str) -> None:
+    """Raise ConfigError for a preset that is not for streams, OutputError where its last stage can
+    only write lines, as to standard output, and ``output`` is something else."""
+    first, last = spec.stages[0], spec.stages[-1]
+    source, sink = stage_class(first.target), stage_class(last.target)
+    writes_lines = bool(getattr(sink, "suffix", ""))
+    if not (spec.live and source.live and (sink.live or writes_lines)):
+        odd = first if not source.live else last
+        raise ConfigError(
+            f"preset {spec.preset!r} is not for live runs"
+            + (f": {odd.name} is no end of one" if spec.live else ""),
+            cure="--preset live-redact covers faces; one of your own has `live: true`, begins with"
+            " receive, and ends with send",
+        )
+    if not sink.live and output != STDOUT:
+        raise OutputError(
+            f"{last.name} writes a live run to standard output only", cure="-o - > faces.jsonl"
+        )
 
 
 def check_on_line(spec: PipelineSpec, planned: Planned) -> None:

@@ -150,6 +150,18 @@ def test_an_output_file_is_replaced_when_that_is_asked_for(dry: Invoke) -> None:
     assert "overwritten" in answer.output
 
 
+def test_lines_of_a_stream_go_to_standard_output_only(invoke: Invoke, here: Path) -> None:
+    Path("clip.mp4").write_bytes(b"not looked at")
+    Path("faces.yaml").write_text(
+        "live: true\nstages: [{stage: receive}, {stage: detect}, {stage: faces-json}]"
+    )
+    words = ("live", "-i", "clip.mp4", "--preset", "faces.yaml", "--dry-run")
+    assert invoke(*words, "-o", "-").exit_code == 0
+    answer = invoke(*words, "-o", "out.ts")
+    assert answer.exit_code == 2
+    assert "standard output only" in answer.stderr
+
+
 def test_a_network_end_is_refused_under_offline(dry: Invoke) -> None:
     answer = dry("-i", "clip.mp4", "-o", "udp://127.0.0.1:5000", "--offline")
     assert answer.exit_code == 4
