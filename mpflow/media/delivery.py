@@ -110,6 +110,7 @@ class Delivery:
         with suppress(OSError, av.FFmpegError, ValueError):
             self._container.close()
         with self._change:
-            self.error = error
+            # its traceback would keep this object, and with it the encoder and its threads
+            self.error = error.with_traceback(None)
             self._queue.clear()
             self._change.notify_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
@@ -17,6 +18,8 @@ from catchers import Catcher, free_port
 from sending import RATE, Feed
 
 from mpflow.errors import ConfigError, OutputError
+
+_OPEN = ("task", "fd")
 
 
 @contextmanager
@@ -200,3 +203,19 @@ def test_a_device_that_takes_no_pictures_is_named(device: str, words: str) -> No
         feed.send(5)
     assert device in caught.value.what
     assert words in caught.value.cure
+
+
+def test_connections_that_failed_leave_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mpflow.media.liveoutput._FIRST_PAUSE_S", 0.0)
+    feed = Feed(f"tcp://127.0.0.1:{free_port()}", {"retry": 600.0}, (640, 480), late=0.0)
+    gc.disable()  # encoders have to go with their connections, not with the next collection
+    try:
+        with feed.running():
+            feed.send(1)
+            threads, files = (len(list(Path(f"/proc/self/{of}").iterdir())) for of in _OPEN)
+            feed.send(3, begin=1)
+            later = [len(list(Path(f"/proc/self/{of}").iterdir())) for of in _OPEN]
+    finally:
+        gc.enable()
+    assert later[0] <= threads + 3
+    assert later[1] <= files + 3
