@@ -69,7 +69,7 @@ class _Frames(ProgressColumn):
     """``120/400``, or the count alone while the length is not known."""
 
     def render(self, task: Task) -> Text:
-        total = "" if task.total is None else f"/{task.total:.0f}"
+        total = " frames" if task.total is None else f"/{task.total:.0f}"
         return Text(f"{task.completed:.0f}{total}", style="progress.download")
 
 

@@ -81,7 +81,7 @@ def test_bad_input_is_status_3(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--preset", "redcat"], "did you mean redact?"),
+        (["--preset", "redcat"], "did you mean redact"),
         (["--preset", "mine.yaml"], "does not exist"),
         (["--set", "encode.codecc=ffv1"], "did you mean encode.codec?"),
         (["--set", "blur.size=3"], "unknown key 'blur.size'"),

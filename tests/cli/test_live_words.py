@@ -59,7 +59,7 @@ def test_a_bar_of_a_stream_has_neither_a_total_nor_a_secret() -> None:
     display.hear(NEWS)
     drawn = display._console.file.getvalue()  # type: ignore[attr-defined]
     display._progress.stop()  # type: ignore[union-attr]
-    assert "29.9 frames/s" in drawn
+    assert "900 frames 29.9 frames/s" in drawn
     assert "900/" not in drawn
     assert "p99 310 ms" in drawn
     assert "s3cret" not in drawn
