@@ -44,7 +44,7 @@ class Connection:
         self._coder = recipe.add_to(container)
         self._sound: SoundTrack | None = None
         if sound is not None:
-            self._sound = SoundTrack(container, destination, sound, bitrate, self._put)
+            self._sound = SoundTrack(container, destination, sound, bitrate)
         close = self._pipe.close if self._pipe is not None else _nothing
         self._delivery = Delivery(container, close)
 
@@ -86,7 +86,8 @@ class Connection:
     def sound(self, packet: SoundPacket) -> None:
         """Send a packet of sound, if there is room for sound."""
         if self._sound is not None:
-            self._sound.write(packet, self.begin(packet.time))
+            for ready in self._sound.write(packet, self.begin(packet.time)):
+                self._put(ready)
 
     def follow_sound(self, stream: AudioStream) -> bool:
         """Go on with another stream of sound; False where that cannot be."""
@@ -102,7 +103,8 @@ class Connection:
             for packet in self._coder.finish():
                 self._put(packet)
             if self._sound is not None:
-                self._sound.finish()
+                for packet in self._sound.finish():
+                    self._put(packet)
         if self._pipe is not None:
             self._pipe.give_up_after(timeout)
         return self._delivery.close(timeout + 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -86,7 +86,7 @@ class SoundQueue:
 
 
 class SoundTrack:
-    """One connection's stream of sound: ``send`` is given each packet ready for the muxer."""
+    """One connection's stream of sound."""
 
     def __init__(
         self,
@@ -94,10 +94,8 @@ class SoundTrack:
         destination: Destination,
         source: AudioStream,
         bitrate: str,
-        send: Callable[[Packet[Any]], None],
     ) -> None:
         """Add it to a container that is not begun."""
-        self._send = send
         self._last: Fraction | None = None
         self._maker: _Maker | None = None
         self.is_copied = is_taken(destination, source)
@@ -108,17 +106,18 @@ class SoundTrack:
             self._maker = _Maker(container, source, bitrate, header=destination.has_global_header)
             self._out = self._maker.out
 
-    def write(self, packet: SoundPacket, origin: Fraction) -> None:
-        """Send a packet, its time counted from ``origin``; what is before that is left out."""
+    def write(self, packet: SoundPacket, origin: Fraction) -> Iterator[Packet[Any]]:
+        """What to give the muxer for a packet; time is counted from ``origin``, and what comes
+        before that is left out."""
         raw: Packet[Any] = _own(packet)
         back = round(origin / raw.time_base)
         raw.pts, raw.dts = packet.pts - back, packet.dts - back
         if self._maker is not None:
-            for made in self._maker.make(raw):
-                self._go(made)
+            yield from filter(self._comes_next, self._maker.make(raw))
         else:
             raw.stream = self._out
-            self._go(raw)
+            if self._comes_next(raw):
+                yield raw
 
     def follow(self, source: AudioStream) -> bool:
         """Go on with another stream; False where this one cannot, since it copies."""
@@ -127,21 +126,20 @@ class SoundTrack:
         self._maker.source = source
         return True
 
-    def finish(self) -> None:
-        """Send what the encoder kept."""
+    def finish(self) -> Iterator[Packet[Any]]:
+        """What the encoder kept."""
         if self._maker is not None:
-            for made in self._maker.finish():
-                self._go(made)
+            yield from filter(self._comes_next, self._maker.finish())
 
-    def _go(self, packet: Packet[Any]) -> None:
-        """Send a packet unless it comes before the beginning, or before the one before it."""
-        if packet.dts is None or packet.pts is None:
-            return
+    def _comes_next(self, packet: Packet[Any]) -> bool:
+        """Whether a packet comes after the beginning, and after the one before it."""
+        if packet.dts is None or packet.pts is None or packet.pts < 0:
+            return False
         at = packet.dts * packet.time_base
-        if packet.pts < 0 or (self._last is not None and at <= self._last):
-            return
+        if self._last is not None and at <= self._last:
+            return False
         self._last = at
-        self._send(packet)
+        return True
 
 
 def _own(packet: SoundPacket) -> Packet[Any]:
