@@ -71,11 +71,12 @@ class JobRun:
     helm: Helm = field(default_factory=Helm)
     """How the run is steered at present."""
     books: LedgerSummary | None = None
-    """What the sink of a live run has counted so far, for a successor."""
+    """What the sink of a live run has counted so far, for a successor; None in other runs."""
     rescue: Rescue = field(init=False)
     end: JobEnd = field(init=False)
 
     def __post_init__(self) -> None:
+        self.books = LedgerSummary() if self.job.live else None
         self.end = JobEnd(self)
 
     @property
@@ -153,7 +154,7 @@ class JobRun:
         handle.move(WorkerState.BUSY, self.job.id)
         handle.begun, handle.idle, handle.waits = False, False, wait
         task = self.ring.task(self.spec, job, self.media, handle.plan.id)
-        books = self.books if handle is self.sink else None
+        books = self.books if handle is self.sink and self.sink_begun else None
         task = msgspec.structs.replace(
             task, wait=wait, started=self.started_ns, helm=self.helm, books=books
         )

@@ -189,7 +189,8 @@ class Rescue:
     def _go_on(self, handle: WorkerHandle, found: Recovery) -> None:
         """A live run's new sink takes what comes next: nothing can be made again."""
         if found.lost:
-            self._run.tell("warning", f"{len(found.lost)} frames were lost with it", handle)
+            frames = "1 frame was" if len(found.lost) == 1 else f"{len(found.lost)} frames were"
+            self._run.tell("warning", f"{frames} lost with it", handle)
         handle.tell("go", place=msgspec.to_builtins(Place(found.goes_on_at or 0)))
         self._run.conclude_if_read()
 

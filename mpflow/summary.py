@@ -29,7 +29,7 @@ def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report
         playable=wrote is not None and wrote.playable and wrote.frames > 0,
         complete=complete,
         frames_read=read.frames if read else progress.frames_at(0),
-        frames_written=wrote.frames if wrote else progress.frames_at(-1) + run.ahead,
+        frames_written=_written(run, progress),
         frames_expected=_expected(run),
         damaged=read.damaged if read else 0,
         size=wrote.size if wrote else 0,
@@ -78,6 +78,16 @@ def _advice(report: Report, run: JobRun, counts: Sequence[WorkerStats]) -> str:
 def _seconds(stage: StageReport) -> float:
     """How long each worker of a stage was there."""
     return (stage.busy + stage.waiting) / stage.workers if stage.workers else 0.0
+
+
+def _written(run: JobRun, progress: Progress) -> int:
+    """Frames in the output; a live run's last stage tells only of those it has written itself."""
+    wrote = run.wrote
+    if wrote is None:
+        return progress.frames_at(-1) + run.ahead
+    if run.job.live and wrote.ledger is not None:
+        return wrote.ledger.frames - wrote.ledger.dropped
+    return wrote.frames
 
 
 def _history(handle: WorkerHandle | VacantSeat, began_ns: int) -> WorkerHistory:

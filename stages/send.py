@@ -81,12 +81,15 @@ class Send(Sink[SendOptions]):
         from mpflow.media.liverequest import Voice
 
         self.close()
-        context = self.context
+        context, resumed = self.context, job.spec.resume
         destination = claim_file(find_destination(job.spec.output, self.options.format), job.spec)
         voice = Voice(context.warn, context.alert, context.count, context.waiting)
         with context.building():
             self._output = LiveOutput(job, destination, self._request, voice)
         self._shown = destination.text
+        self.restartable = destination.can_go_on
+        if resumed and destination.is_file:
+            context.warn(f"the output goes on in {destination.text!r}")
         context.report("encoder", self.options.codec)
         context.report("container", destination.container)
 

@@ -97,6 +97,17 @@ class Destination:
         return self.kind in (Kind.NETWORK, Kind.DEVICE)
 
     @property
+    def is_file(self) -> bool:
+        """Whether it is a file that grows."""
+        return self.kind is Kind.FILE
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another process can go on with what one has begun: by connecting anew, or in a
+        file beside. On standard output only a transport stream may begin again in its middle."""
+        return self.kind is not Kind.STDOUT or self.container == "mpegts"
+
+    @property
     def has_global_header(self) -> bool:
         """Whether the container keeps a stream's header apart from its packets."""
         flags = ContainerFormat(self.container, "w").flags
