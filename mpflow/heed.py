@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -14,16 +15,25 @@ from mpflow.stage import Options, Stage
 from mpflow.tokens import FrameState, Mode, Token
 
 
+@dataclass
+class Tuning:
+    """The options a stage was built with, and what of them is changed at present. Outlives a job:
+    what one job has changed is taken back for the next, unless that wants it too."""
+
+    own: Options
+    changed: dict[str, Any] = field(default_factory=dict)
+
+
 class Heed:
-    """Looks at the helm between two batches. ``own`` are the options the stage was built with."""
+    """Looks at the helm between two batches."""
 
     def __init__(
-        self, desk: Desk, stage: Stage[Any], rules: Rules, own: Options | None = None
+        self, desk: Desk, stage: Stage[Any], rules: Rules, tuning: Tuning | None = None
     ) -> None:
         self._desk = desk
         self._stage = stage
         self._live = rules.live
-        self._own = stage.options if own is None else own
+        self._tuning = tuning or Tuning(stage.options)
         self._order = desk.ring.order
         self._helm: Helm | None = None
         self._notes: tuple[str, ...] = ()
@@ -72,9 +82,11 @@ class Heed:
 
     def _tune(self, changed: dict[str, Any]) -> None:
         """Let the stage go on with other options; what it refuses harms nothing."""
-        wanted = msgspec.convert({**msgspec.to_builtins(self._own), **changed}, type(self._own))
-        if wanted == self._stage.options:
+        tuning = self._tuning
+        if changed == tuning.changed:
             return
+        wanted = msgspec.convert({**msgspec.to_builtins(tuning.own), **changed}, type(tuning.own))
+        tuning.changed = changed
         try:
             with self._desk.meter.building():
                 self._stage.tune(wanted)

@@ -29,7 +29,7 @@ from mpflow.coredumps import forbid_core_dumps
 from mpflow.desk import Desk
 from mpflow.errors import PeerLost
 from mpflow.graph import Demand
-from mpflow.heed import Heed
+from mpflow.heed import Heed, Tuning
 from mpflow.importer import AnyStage, build
 from mpflow.livesource import LiveSourceRunner
 from mpflow.metrics import Meter
@@ -102,7 +102,7 @@ class Worker:
         with self._reporting("start"):
             stage = build(self._plan.spec, self._context)
             stage.open()
-            self._own = stage.options
+            self._tuning = Tuning(stage.options)
             demand = _demand_of(stage)
         self._channel.send("ready", demand=msgspec.to_builtins(demand))
         while True:
@@ -191,7 +191,7 @@ class Worker:
                 memory = Memory()
                 if stage.remembers:
                     memory = Memory(desk.name, AnalysisLog(log))
-                heed = Heed(desk, stage, task.rules, self._own)
+                heed = Heed(desk, stage, task.rules, self._tuning)
                 StageRunner(desk, stage, job, task.rules, memory, self._batching, heed).run()
             case Sink():
                 parts = _parts_of(stage, task.job)

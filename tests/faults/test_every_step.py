@@ -36,7 +36,7 @@ STRIKING = Path(__file__).parents[1] / "support" / "striking"
 Traps = dict[str, dict[str, Any]]
 
 IN_WORKERS = {
-    "read": "L1 L2 A1 G1 P1 P2 E1 B1",
+    "read": "L1 L2 A1 G0 G1 P1 P2 E1 B1",
     "paint": "L1 L2 T1 K1 J1 J2 G1 G2 J4 B1",
     "follow": "L1 L2 T1 K1 G1 G2 B1",
     "rows": "L1 L2 T1 F1 B1",
@@ -62,7 +62,13 @@ IN_THE_SUPERVISOR = {
 }
 IN_THE_SUPERVISOR_AFTER_A_REWIND = "R0"
 
-ELSEWHERE = {"S1": "a stage sheds"}
+ELSEWHERE = {
+    "S0": "a stage sheds",
+    "S1": "a stage sheds",
+    "D0": "a stage drops what it holds",
+    "R4D": "a live sink has died",
+    "R4W": "a live sink has died",
+}
 """Frames are dropped in live runs only; which script of kill_every_store.py does it."""
 
 
