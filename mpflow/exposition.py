@@ -12,9 +12,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from socket import AF_INET6, socket
+from socket import AF_INET6, SHUT_RDWR, socket
 from socketserver import TCPServer
 from typing import Any
 
@@ -28,9 +29,11 @@ STALE_S = 5.0
 """A snapshot older than this says that the supervisor itself does not move."""
 
 CLIENT_S = 5.0
-"""How long a client may take to say what it wants."""
+"""How long a client may take, from its coming to its answer."""
 
 MAX_CLIENTS = 8
+"""With so many there, the one that has been there longest makes room: an answer takes a moment,
+so that is no one who means well."""
 
 _CURE = "give HOST:PORT, 127.0.0.1:9100 for example"
 
@@ -142,7 +145,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class _Server(ThreadingHTTPServer):
-    """A thread for each client, and not too many of them."""
+    """A thread for each client, and not too many of them, nor for long."""
 
     daemon_threads = True
 
@@ -150,7 +153,8 @@ class _Server(ThreadingHTTPServer):
         if ":" in address[0]:
             self.address_family = AF_INET6
         self.page: Callable[[str], Page | None] = lambda path: None
-        self._room = threading.BoundedSemaphore(MAX_CLIENTS)
+        self._came: dict[socket, float] = {}
+        self._guard = threading.Lock()
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -159,21 +163,35 @@ class _Server(ThreadingHTTPServer):
         self.server_name, self.server_port = "mpflow", int(self.server_address[1])
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a client, or turn it away when there are too many."""
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        """Serve a client; whoever has been here longest makes room, if need be."""
+        with self._guard:
+            if len(self._came) >= MAX_CLIENTS:
+                _hang_up(self._came, next(iter(self._came)))
+            self._came[request] = time.monotonic()
+        super().process_request(request, client_address)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a client in a thread of its own, and make room when it is gone."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
+    def service_actions(self) -> None:
+        """Between two looks for clients: whoever has taken too long has to leave."""
+        latest = time.monotonic() - CLIENT_S
+        with self._guard:
+            for client in [each for each, came in self._came.items() if came < latest]:
+                _hang_up(self._came, client)
+
+    def shutdown_request(self, request: Any) -> None:
+        """A client is done with."""
+        with self._guard:
+            self._came.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: Any) -> None:
         """A client that leaves early is no news, and this process has no terminal."""
+
+
+def _hang_up(clients: dict[socket, float], client: socket) -> None:
+    """End a connection under whoever serves it, who closes it then."""
+    del clients[client]
+    with suppress(OSError):
+        client.shutdown(SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
