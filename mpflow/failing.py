@@ -98,14 +98,28 @@ class Failures:
         if not left:
             raise error
         seq = left[0].token.seq
-        self._attempts[seq] = self._attempts.get(seq, 0) + 1
-        return self._carry_out(error, self._attempts[seq], left)
+        attempt = self._attempts[seq] = self._attempts.get(seq, 0) + 1
+        outcome = self._carry_out(error, attempt, left)
+        if outcome is not None:
+            self.given(seq)
+        return outcome
 
     def decide_flush(self, error: Exception, held: Sequence[Held]) -> Outcome | None:
         """The same for an exception in ``flush``, which concerns all frames that are held back."""
         traceback.clear_frames(error.__traceback__)
         self._flushes += 1
-        return self._carry_out(error, self._flushes, held)
+        outcome = self._carry_out(error, self._flushes, held)
+        if outcome is not None:
+            self.flushed()
+        return outcome
+
+    def given(self, seq: int) -> None:
+        """A frame is given on: how often it failed does not matter any more."""
+        self._attempts.pop(seq, None)
+
+    def flushed(self) -> None:
+        """What was held back is given on: the next flush has all its attempts again."""
+        self._flushes = 0
 
     def _carry_out(self, error: Exception, attempt: int, held: Sequence[Held]) -> Outcome | None:
         what = describe(error)

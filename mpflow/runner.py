@@ -75,6 +75,8 @@ class StageRunner:
                 self._work_again()
             elif desk.orders.parked and not self._batches.has_put_by:
                 self._stand_by()
+            elif self._held and self._heed.left_out:
+                self._flush()  # frames behind them are given on without the stage
             elif self._is_ahead():
                 desk.meter.waited_for_input(desk.wait(AHEAD_S))
             elif batch := self._batches.collect():
@@ -131,6 +133,7 @@ class StageRunner:
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, its policy decides
             self._stumble_in_flush(error)
             return
+        self._failures.flushed()
         if len(self._held) == before:
             raise ContractError(
                 f"stage {self._desk.name} holds {before} frames, and flush gave none of them",
@@ -261,6 +264,7 @@ class StageRunner:
                 f"stage {desk.name} gave a token for frame {token.seq}, which it does not have",
                 cure="yield each frame's token exactly once",
             )
+        self._failures.given(token.seq)
         stamp = Stamp(desk.name, desk.worker, held.taken, started, time.monotonic_ns())
         desk.meter.timed(stamp.ended - started, started - token.since)
         token = self._heed.note_degraded(token)
