@@ -3,14 +3,18 @@
 frame known already (made again)  -> its faces and fields from the log, without work
 frame finished                    -> into the log, then given on
 before frames become durable      -> what the log has of them is brought to the disk (Spill)
+
+Nothing of a live run is ever made again, and it may go on for weeks: there is no log of it. Each
+worker keeps what it put on its last frames, for itself (Tail).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mpflow.analysis import AnalysisLog, Remembered
 from mpflow.errors import OutputError
@@ -23,13 +27,56 @@ from mpflow.tokens import Token
 ANALYSIS = "analysis.log"
 """Name of the log in a job's folder of parts."""
 
+TAIL = 256
+"""A live run's stage recalls at most so many frames, after an exception."""
+
 _PIECE = 1 << 20
+
+
+class Log(Protocol):
+    """Where a stage's memory is kept: AnalysisLog, or a Tail of it."""
+
+    def append(self, stage: str, token: Token, given_up: str = "", reason: str = "") -> None:
+        """Keep what a stage leaves on a frame."""
+
+    def read(self, stage: str) -> Iterator[Remembered]:
+        """What it left on frames, in order."""
+
+    def find(self, stage: str, seq: int) -> Remembered | None:
+        """What it left on one frame, if that is made again."""
+
+    def last(self, stage: str) -> int | None:
+        """The latest frame that it has left something on."""
+
+
+class Tail:
+    """What one worker of a live run put on its last frames; it ends with its process."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Remembered] = deque(maxlen=TAIL)
+
+    def append(self, stage: str, token: Token, given_up: str = "", reason: str = "") -> None:
+        """Keep what the stage leaves on a frame, in place of the oldest."""
+        time = (token.pts, token.time_base, token.duration)
+        self._kept.append(Remembered(token.seq, token.faces, token.fields, *time, given_up, reason))
+
+    def read(self, stage: str) -> Iterator[Remembered]:
+        """What it left on the last frames, in order."""
+        return iter(tuple(self._kept))
+
+    def find(self, stage: str, seq: int) -> Remembered | None:
+        """Nothing is made again in a live run."""
+        return None
+
+    def last(self, stage: str) -> int | None:
+        """The latest frame that it has left something on."""
+        return self._kept[-1].seq if self._kept else None
 
 
 class Memory:
     """What one stage has found so far; without a log it knows nothing and keeps nothing."""
 
-    def __init__(self, stage: str = "", log: AnalysisLog | None = None) -> None:
+    def __init__(self, stage: str = "", log: Log | None = None) -> None:
         self._stage = stage
         self._log = log
         self._last = -1
@@ -87,8 +134,9 @@ class Spill:
 def begin_log(job: JobSpec, demands: Sequence[Demand]) -> int:
     """A descriptor of the run's analysis log; a run that goes on finds what was kept of it.
 
-    It lives in memory: only what belongs to durable frames is needed after a crash. Raises
-    OutputError for a copy that cannot be read, Refused for one that is no log.
+    It lives in memory: only what belongs to durable frames is needed after a crash. That of a live
+    run stays empty. Raises OutputError for a copy that cannot be read, Refused for one that is no
+    log.
     """
     kept = _kept_of(job) if any(demand.remembers for demand in demands) else b""
     log = AnalysisLog.create()

@@ -35,7 +35,7 @@ from mpflow.livesource import LiveSourceRunner
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.reactor import STOP_SIGNALS
-from mpflow.recall import ANALYSIS, Memory, Spill
+from mpflow.recall import ANALYSIS, Memory, Spill, Tail
 from mpflow.runner import StageRunner
 from mpflow.shm import Bell, Order, Ring, Segment, arm
 from mpflow.sinkrunner import SinkRunner, open_book
@@ -190,7 +190,7 @@ class Worker:
             case Stage():
                 memory = Memory()
                 if stage.remembers:
-                    memory = Memory(desk.name, AnalysisLog(log))
+                    memory = Memory(desk.name, Tail() if task.rules.live else AnalysisLog(log))
                 heed = Heed(desk, stage, task.rules, self._tuning)
                 StageRunner(desk, stage, job, task.rules, memory, self._batching, heed).run()
             case Sink():

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mpflow.analysis import AnalysisLog
 from mpflow.errors import MpflowError, OutputError, ResourceError
 from mpflow.graph import Demand
-from mpflow.recall import ANALYSIS, Spill, begin_log
+from mpflow.recall import ANALYSIS, TAIL, Memory, Spill, Tail, begin_log
 from mpflow.spec import JobSpec
+from mpflow.tokens import Token
 
 
 @pytest.mark.parametrize(
@@ -44,3 +47,19 @@ def test_a_log_that_cannot_be_read_is_an_error_and_a_missing_one_is_none(tmp_pat
     ) as caught:
         begin_log(job, remembering)
     assert caught.value.cure
+
+
+def test_a_live_run_recalls_the_last_frames_and_keeps_no_more() -> None:
+    tail, recalled = Tail(), []
+    memory = Memory("track", tail)
+    stage: Any = SimpleNamespace(recall=lambda tokens: recalled.append(list(tokens)))
+    memory.recall(stage)
+    for seq in range(3 * TAIL):
+        given_up = "masked" if seq % 2 else ""
+        memory.keep(Token("1", seq, pts=seq, fields={"a.b": seq}), given_up)
+        memory.keep(Token("1", seq), "again")  # given once: a second word on it is not kept
+    memory.recall(stage)
+    first, second = recalled
+    assert first == []
+    assert [token.fields["a.b"] for token in second] == list(range(2 * TAIL, 3 * TAIL, 2))
+    assert memory.known(Token("1", 3 * TAIL - 1)) is None

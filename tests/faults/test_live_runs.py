@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from runs import lines_of, marks_in, pipeline_of, run_once, run_through_gates, trap
 
@@ -257,3 +259,28 @@ def test_a_stage_before_the_slow_one_does_not_work_in_vain(tmp_path: Path) -> No
     check(report, rows, 900)
     made = next(stage.frames for stage in report.stages if stage.name == "plain")
     assert made < 2.5 * len(rows) < 900
+
+
+@pytest.mark.parametrize(("habit", "first"), [("raise", 0), ("kill", 30)])
+def test_a_stage_that_remembers_goes_on_after_an_exception_and_afresh_after_a_death(
+    tmp_path: Path, habit: str, first: int
+) -> None:
+    spec = pipeline_of(
+        tmp_path,
+        live("Camera", frames=60, fps=30),
+        trap("Follow", habit=habit, at=[30], once=marks_in(tmp_path)),
+        live("Screen"),
+        live=True,
+        slots=130,
+        max_latency=60,
+    )
+    job = msgspec.structs.replace(live_job(tmp_path), tokens=str(tmp_path / "tokens.jsonl"))
+    report, rows = run(spec, job)
+    check(report, rows, 60)
+    assert len(rows) == 60
+    tokens = [json.loads(line) for line in (tmp_path / "tokens.jsonl").read_text().splitlines()]
+    found = {token["frame"]: token["fields"]["trap.sum"] for token in tokens}
+    total = 0
+    for seq in range(first, 60):
+        total = (total * 31 + seq) % 1_000_003
+    assert found[59] == total
