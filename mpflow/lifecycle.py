@@ -9,7 +9,8 @@ job:     probing -> beginning -> running -> concluding -> done
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -48,6 +49,9 @@ class JobState(StrEnum):
     DONE = "done"
 
 
+KEPT = 200
+"""So many moves of a worker are kept, and so many processes: a run may go on for weeks."""
+
 S = TypeVar("S", bound=StrEnum)
 
 W, J = WorkerState, JobState
@@ -78,18 +82,30 @@ JOB_MOVES: Mapping[JobState, frozenset[JobState]] = {
 
 @dataclass
 class Machine(Generic[S]):
-    """A state with its table of moves and its history of (nanoseconds, state, reason)."""
+    """A state with its table of moves and the last of its history: (nanoseconds, state, reason).
+
+    ``left_out`` moves came before those; ``entered`` says how often it came to each state.
+    """
 
     state: S
     moves: Mapping[S, frozenset[S]]
     history: list[tuple[int, str, str]] = field(default_factory=list)
+    left_out: int = 0
+    entered: Counter[S] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.entered[self.state] += 1
 
     def move(self, state: S, *, now: int, reason: str = "") -> None:
         """Go to ``state``; raises IllegalMove when the table has no such move."""
         if state not in self.moves[self.state]:
             raise IllegalMove(f"{self.state} -> {state} ({reason or 'no reason given'})")
         self.state = state
+        self.entered[state] += 1
         self.history.append((now, str(state), reason))
+        if len(self.history) > KEPT:
+            del self.history[0]
+            self.left_out += 1
 
     @property
     def since(self) -> int:
@@ -109,6 +125,16 @@ def worker_machine(now: int = 0) -> Machine[WorkerState]:
 def vacant_machine(now: int = 0) -> Machine[WorkerState]:
     """A seat that nobody has taken yet."""
     return Machine(WorkerState.VACANT, WORKER_MOVES, [(now, str(WorkerState.VACANT), "")])
+
+
+def restarts(machine: Machine[WorkerState]) -> int:
+    """How often a worker was started, but for the first time."""
+    return max(machine.entered[WorkerState.STARTING] - 1, 0)
+
+
+def followed(pids: Sequence[int], by: Sequence[int]) -> list[int]:
+    """The last processes that were a worker, one after another, with who came next."""
+    return [*pids, *by][-KEPT:]
 
 
 def job_machine() -> Machine[JobState]:

@@ -11,7 +11,7 @@ from mpflow.channel import Channel, Message
 from mpflow.errors import PeerLost
 from mpflow.graph import plan_workers
 from mpflow.launch import CallerHandle, Duty, Handle, Launcher, VacantSeat, WorkerHandle
-from mpflow.lifecycle import WorkerState
+from mpflow.lifecycle import WorkerState, followed
 from mpflow.reactor import Reactor
 from mpflow.spec import PipelineSpec
 
@@ -78,7 +78,7 @@ class Pool:
         """
         fresh = self._launcher.start(handle.plan)
         fresh.machine, fresh.facts = handle.machine, handle.facts
-        fresh.pids = [*handle.pids, *fresh.pids]
+        fresh.pids = followed(handle.pids, fresh.pids)
         fresh.move(WorkerState.STARTING, f"pid {fresh.pid}")
         self._put(fresh)
         self._let_go(handle)
@@ -89,7 +89,7 @@ class Pool:
         """Start a worker that nobody waits for; raises StageDied when it cannot be started."""
         fresh = self._launcher.start(vacant.plan)
         fresh.duty = Duty.JOINING
-        fresh.machine, fresh.pids = vacant.machine, [*vacant.pids, *fresh.pids]
+        fresh.machine, fresh.pids = vacant.machine, followed(vacant.pids, fresh.pids)
         fresh.move(WorkerState.STARTING, why)
         self._put(fresh)
         self._listen(fresh)

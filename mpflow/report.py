@@ -47,11 +47,15 @@ class Move(Value, frozen=True):
 
 
 class WorkerHistory(Value, frozen=True):
-    """One worker over a job: the processes that were it, one after another, and their states."""
+    """One worker over a job: the processes that were it, one after another, and their states.
+
+    Of many only the last ones are kept; ``more`` moves came before those.
+    """
 
     label: str
     pids: tuple[int, ...] = ()
     moves: tuple[Move, ...] = ()
+    more: int = 0
 
 
 class Report(Value, frozen=True):
@@ -119,8 +123,13 @@ def with_latency(stages: Sequence[StageReport], latency: Latency | None) -> tupl
 
 
 def history(
-    label: str, pids: Sequence[int], moves: Sequence[tuple[int, str, str]], *, started_ns: int
+    label: str,
+    pids: Sequence[int],
+    moves: Sequence[tuple[int, str, str]],
+    *,
+    started_ns: int,
+    more: int = 0,
 ) -> WorkerHistory:
     """A worker's history from what its state machine kept, in nanoseconds."""
     told = [Move(round((at - started_ns) / 1e9, 3), state, why) for at, state, why in moves]
-    return WorkerHistory(label, tuple(pids), tuple(told))
+    return WorkerHistory(label, tuple(pids), tuple(told), more)

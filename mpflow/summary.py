@@ -92,9 +92,12 @@ def _written(run: JobRun, progress: Progress) -> int:
 
 def _history(handle: WorkerHandle | VacantSeat, began_ns: int) -> WorkerHistory:
     """A worker's moves in this job, and the one that led into it."""
-    moves = handle.machine.history
+    machine = handle.machine
+    moves = machine.history
     first = next((at for at, move in enumerate(moves) if move[0] >= began_ns), len(moves))
-    return history(handle.label, handle.pids, moves[max(0, first - 1) :], started_ns=began_ns)
+    more = machine.left_out if first == 0 else 0  # else those were before the job
+    told = moves[max(0, first - 1) :]
+    return history(handle.label, handle.pids, told, started_ns=began_ns, more=more)
 
 
 def _since(start: float, moment: float | None) -> float | None:

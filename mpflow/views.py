@@ -14,7 +14,7 @@ from typing import Protocol
 
 from mpflow.accounts import Spread
 from mpflow.graph import WorkerPlan
-from mpflow.lifecycle import Machine, WorkerState
+from mpflow.lifecycle import Machine, WorkerState, restarts
 from mpflow.shm import Doing, Histogram, StageAges, Times, WorkerStats
 from mpflow.snapshot import BUCKET_EDGES_S, Buckets, StageView, WorkerView
 from mpflow.spec import StageSpec
@@ -166,7 +166,7 @@ def worker_view(seat: Seat, worker: int, window: Window) -> WorkerView:
         cpu_ratio=cpu / between if between > 0 else 0.0,
         memory=window.last.memory[worker],
         batch_limit=now.batch_limit,
-        restarts=max(len(getattr(seat, "pids", ())) - 1, 0),
+        restarts=restarts(seat.machine),
     )
 
 

@@ -4,11 +4,14 @@ import pytest
 
 from mpflow.lifecycle import (
     JOB_MOVES,
+    KEPT,
     WORKER_MOVES,
     IllegalMove,
     JobState,
     WorkerState,
+    followed,
     job_machine,
+    restarts,
     vacant_machine,
     worker_machine,
 )
@@ -65,3 +68,19 @@ def test_final_states_have_no_way_out() -> None:
     assert WORKER_MOVES[WorkerState.STOPPED] == frozenset()
     assert WORKER_MOVES[WorkerState.FAILED] == {WorkerState.BACKOFF, WorkerState.VACANT}
     assert JOB_MOVES[JobState.DONE] == frozenset()
+
+
+def test_of_a_worker_that_is_replaced_for_weeks_the_last_moves_are_kept_and_all_are_counted() -> (
+    None
+):
+    machine, pids = worker_machine(), [0]
+    for life in range(1, 1001):
+        for state in ("ready", "busy", "failed", "backoff", "starting"):
+            machine.move(WorkerState(state), now=life)
+        pids = followed(pids, [life])
+    assert len(machine.history) == KEPT
+    assert machine.left_out == 5001 - KEPT
+    assert machine.history[-1] == (1000, "starting", "")
+    assert restarts(machine) == 1000
+    assert pids == list(range(1001 - KEPT, 1001))
+    assert restarts(vacant_machine()) == restarts(worker_machine()) == 0

@@ -42,7 +42,6 @@ class Place:
     pid: int | None = field(default_factory=os.getpid)
     active: bool = True
     machine: Machine[WorkerState] = field(default_factory=worker_machine)
-    pids: list[int] = field(default_factory=lambda: [1])
 
     @property
     def label(self) -> str:
@@ -61,7 +60,7 @@ class Job:
         self.rows = [Stats(self.segment, k) for k in range(len(self.plans))]
         self.places = [Place(plan) for plan in self.plans]
         for place in self.places[DETECT + 1 : ENCODE]:
-            place.active, place.pid, place.pids = False, None, []
+            place.active, place.pid = False, None
         self.now = 1000.0
         self.survey = Survey("5c1f09ab", SPEC, 4, self.now)
         self.survey.begin(JobSpec("1", "in.mp4", "out.mp4"), self.now)
@@ -206,7 +205,8 @@ def test_threads_are_those_in_force(job: Job) -> None:
 def test_workers_are_shown_with_what_their_processes_use(job: Job) -> None:
     job.rows[DETECT].set_batch_limit(4)
     job.rows[DETECT].set_state(Doing.BUILDING)
-    job.places[DETECT].pids = [11, 12]
+    for state in ("failed", "backoff", "starting"):
+        job.places[DETECT].machine.move(WorkerState(state), now=1)
     job.look(0)
     began = time.process_time()
     while time.process_time() - began < 0.05:
