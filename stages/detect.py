@@ -3,7 +3,8 @@
 planes -> Frame.detector_blob, turned upright -> one tensor for the batch -> network
        -> boxes and points, turned and scaled back -> token.faces
 
-with every=N: the frames between two looks wait for the second, and get the faces of both
+with every=N: the frames between two looks wait for the second, and get the faces of both; one
+that cannot wait any longer is looked at itself
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # see mpflow.stage
     import numpy.typing as npt
 
     from mpflow.frame import Frame
+    from mpflow.models.carry import Plan
     from mpflow.models.engines import Engines
     from mpflow.models.store import ModelStore
 
@@ -39,8 +41,9 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
     finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``every``: look at
     every N-th frame only. Those between wait for the next look, so that a face which comes into the
-    picture is covered in time, and get the faces of both in larger boxes. With several workers
-    nothing waits, and more frames are looked at. ``ahead``: how many frames may wait when ``every``
+    picture is covered in time, and get the faces of both in larger boxes; whatever lies between no
+    two looks (the last frame, one beside a cut or a gap) is looked at too. With several workers
+    only frames of one batch wait for each other. ``ahead``: how many frames may wait when ``every``
     is raised while the job runs; 0 takes what ``every`` says at its start. ``max_batch`` and
     ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
     of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes what
@@ -105,6 +108,7 @@ class Detect(Stage[DetectOptions]):
         self._turns = 0
         self._tensor = np.empty((0, 3, 0, 0), np.float32)
         self._carrier = Carrier(self._ahead)
+        self._say_what_every_does()
 
     def begin(self, job: Job) -> None:
         """Note how the pictures of this input are turned."""
@@ -112,36 +116,55 @@ class Detect(Stage[DetectOptions]):
         self._carrier.forget()
 
     def tune(self, options: DetectOptions) -> None:
-        """Go on with other options; the network is loaded anew only for other threads."""
+        """Go on with other options; the network is loaded anew only for other threads.
+
+        What cannot be had leaves everything as it was.
+        """
         before, self.options = self.options, options
         own = self.context.threads
-        if (options.threads or own) != (before.threads or own) or self._outgrown():
-            self._load()
-        elif options.score != before.score:
-            self._detect_with(self._session)
+        try:
+            if (options.threads or own) != (before.threads or own) or self._outgrown():
+                self._load()
+            elif options.score != before.score:
+                self._detect_with(self._session)
+        except Exception:
+            self.options = before
+            raise
+        self._say_what_every_does()
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
         """Look at all frames of the batch that are due in one call of the network."""
         frames = [(work.token, work.frame, work.alone) for work in batch]
-        plan = self._carrier.plan(frames, self.options.every)
-        due = [work.frame for work, (_, looks) in zip(batch, plan, strict=True) if looks]
-        found = iter(self._look_at(due))
-        for work, (view, looks) in zip(batch, plan, strict=True):
-            if looks:
-                yield from self._carrier.looked(work.token, view, next(found))
-            else:
-                yield from self._carrier.passed(work.token, view)
+        return self._carry_out(self._carrier.plan(frames, self.options.every), len(batch))
 
     def flush(self) -> Iterator[Token]:
-        """No look will come any more."""
-        return self._carrier.flush()
+        """No frame will come any more: those that wait have to be looked at."""
+        return self._carry_out(self._carrier.last_plan(), 1)
+
+    def _carry_out(self, plan: Plan, at_once: int) -> Iterator[Token]:
+        """Look at what is due, and give the others the faces of the looks around them.
+
+        ``at_once`` frames fit into one call; those that waited may be due beside a whole batch.
+        """
+        due = [sight.frame for sight, looked_at in plan if looked_at]
+        calls = (due[first : first + at_once] for first in range(0, len(due), at_once))
+        found = [faces for frames in calls for faces in self._look_at(frames)]
+        yield from self._carrier.given(plan, found)
+
+    def _say_what_every_does(self) -> None:
+        """Warn of an ``every`` that is not reached, as too few frames may wait."""
+        every, most = self.options.every, max(self._ahead, self.max_batch - 1)
+        if every <= most + 1:
+            return
+        text = f"only {most} frames may wait for the next look; ahead={every - 1} allows more"
+        if self.context.workers > 1:
+            text = "frames wait for the next look only with one worker, or in one batch"
+        self.context.warn(f"every={every}: {text}")
 
     def _look_at(self, frames: Sequence[Frame]) -> list[tuple[Face, ...]]:
         """The faces of each frame, found in one call."""
         from mpflow.models.upright import to_faces
 
-        if not frames:
-            return []
         tensor, scales = self._fill(frames)
         found = self._detector.detect(tensor)
         return [

@@ -5,12 +5,13 @@
                |  it may have come   put it          |
 
 A face that moves between two looks has to stay inside its box, for the box is what is covered. So
-a frame waits for the next look where it may (``ahead``): a face in both looks is covered from one
-place to the other, and one that only the next look has found is covered already. Without waiting
-there is only the last look, and a face that comes into the picture is found by the next one.
+a frame that is not looked at waits for the next look (``ahead`` of them at most, from batch to
+batch): a face in both looks is covered from one place to the other, and one that only the next
+look has found is covered already.
 
-Whatever makes the last look a bad guess asks for another one: frames that are missing, time that
-has passed, a picture that has changed.
+No frame is given on without a look behind it that says something of it: else it is looked at
+itself, when it is about to go. Whatever makes a look a bad guess asks for another one: frames
+that are missing, time that has passed, a picture that has changed.
 """
 
 from __future__ import annotations
@@ -88,67 +89,107 @@ class Look:
     faces: Sequence[Face]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """A frame that came. The looks around it are at most ``apart`` frames from each other."""
+
+    token: Token
+    frame: Frame
+    view: View
+    apart: int
+    must: bool = False
+
+    def lies_between(self, before: View, after: View) -> bool:
+        """Whether two looks say which faces may be here."""
+        in_order = before.seq < self.view.seq < after.seq <= before.seq + self.apart
+        return in_order and before.resembles(self.view) and self.view.resembles(after)
+
+
+Plan = Sequence[tuple[Sight, bool]]
+"""Frames in the order in which they are given on, each with whether it is looked at."""
+
+
 class Carrier:
     """Says which frames are looked at, and gives the others what the looks around have found.
 
-    ``ahead`` frames at most wait for the next look.
+    ``ahead`` frames at most wait for a look that comes with a later batch.
     """
 
     def __init__(self, ahead: int = 0) -> None:
         self._ahead = ahead
         self._last: Look | None = None
-        self._waiting: list[tuple[Token, View]] = []
+        self._waiting: list[Sight] = []
 
     def forget(self) -> None:
         """Another input begins, or the same one again."""
         self._last = None
         self._waiting.clear()
 
-    def plan(
-        self, frames: Iterable[tuple[Token, Frame, bool]], every: int
-    ) -> list[tuple[View, bool]]:
-        """How each frame of a batch looks, and whether it is to be looked at.
+    def plan(self, frames: Iterable[tuple[Token, Frame, bool]], every: int) -> Plan:
+        """Those that wait and a batch: which of them are to be looked at.
 
         ``frames`` come with whether they have to be, whatever ``every`` says. Nothing is kept yet:
         the looks may fail.
         """
-        plan: list[tuple[View, bool]] = []
-        last = self._last.view if self._last else None
+        sights = list(self._waiting)
+        compared = every > 1 or bool(sights)
         for token, frame, must in frames:
-            view = View(token.seq, token.time, NO_SAMPLE if every == 1 else sample_of(frame))
-            due = must or last is None or not last.reaches(view, every)
-            last = view if due else last
-            plan.append((view, due))
-        return plan
+            view = View(token.seq, token.time, sample_of(frame) if compared else NO_SAMPLE)
+            sights.append(Sight(token, frame, view, every, must))
+        return self._plan(sights, self._ahead)
 
-    def looked(self, token: Token, view: View, faces: Sequence[Face]) -> Iterator[Token]:
+    def last_plan(self) -> Plan:
+        """What is to be looked at of those that wait, as no other frame will come."""
+        return self._plan(self._waiting, room=0)
+
+    def given(self, plan: Plan, found: Iterable[Sequence[Face]]) -> Iterator[Token]:
+        """The tokens of a plan's frames, as far as nothing is left to wait for.
+
+        ``found`` are the faces of those that were looked at, in their order.
+        """
+        looks = iter(found)
+        self._waiting = []
+        for sight, looked_at in plan:
+            if looked_at:
+                yield from self._looked(sight, Look(sight.view, next(looks)))
+            else:
+                self._waiting.append(sight)
+
+    def _plan(self, sights: Sequence[Sight], room: int) -> Plan:
+        last = self._last.view if self._last else None
+        looks: set[int] = set()
+        waiting: list[Sight] = []
+        for sight in sights:
+            if last is None or sight.must or not last.reaches(sight.view, sight.apart):
+                looks |= {sight.view.seq, *_left_alone(last, waiting, sight)}
+                last, waiting = sight.view, []
+            else:
+                waiting.append(sight)
+        if len(waiting) > room:
+            looks |= {waiting[-1].view.seq, *_left_alone(last, waiting[:-1], waiting[-1])}
+        return [(sight, sight.view.seq in looks) for sight in sights]
+
+    def _looked(self, sight: Sight, look: Look) -> Iterator[Token]:
         """Keep what a look has found; the tokens that waited for it, and its own."""
-        look = Look(view, faces)
-        for waiting, here in self._waiting:
-            yield self._carried(waiting, here, look)
-        self._waiting.clear()
-        self._last = look
-        yield token.with_faces(faces)
-
-    def passed(self, token: Token, view: View) -> Iterator[Token]:
-        """A frame that is not looked at waits, if it may; whoever waited for too long goes."""
-        self._waiting.append((token, view))
-        while len(self._waiting) > self._ahead:
-            yield self._carried(*self._waiting.pop(0))
-
-    def flush(self) -> Iterator[Token]:
-        """No look will come any more."""
         while self._waiting:
-            yield self._carried(*self._waiting.pop(0))
+            yield self._carried(self._waiting.pop(0), look)
+        self._last = look
+        yield sight.token.with_faces(look.faces)
 
-    def _carried(self, token: Token, here: View, after: Look | None = None) -> Token:
+    def _carried(self, sight: Sight, after: Look) -> Token:
         """A frame between two looks; it says how many frames ago the last one was."""
-        assert self._last is not None, "a plan begins with a look"
         before = self._last
-        token = token.with_field("detect.carried", here.seq - before.view.seq)
-        if after is None or not here.resembles(after.view):
-            return token.with_faces(before.view.grown(before.faces, here))
-        return token.with_faces(between(before, here, after))
+        assert before is not None, "a plan begins with a look"
+        token = sight.token.with_field("detect.carried", sight.view.seq - before.view.seq)
+        return token.with_faces(between(before, sight.view, after))
+
+
+def _left_alone(before: View | None, waiting: Sequence[Sight], after: Sight) -> Iterator[int]:
+    """The numbers of those that wait and need a look of their own: the last one of them, and
+    others that do not lie between that and the look before."""
+    while before and not all(sight.lies_between(before, after.view) for sight in waiting):
+        *waiting, after = waiting
+        yield after.view.seq
 
 
 def between(before: Look, here: View, after: Look) -> list[Face]:

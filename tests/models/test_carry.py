@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpflow.memory import MemorySlot
-from mpflow.models.carry import LEAST, LONGEST_S, SPEED, Carrier, Look, View, between, sample_of
+from mpflow.models.carry import (
+    LEAST,
+    LONGEST_S,
+    SPEED,
+    Carrier,
+    Look,
+    Plan,
+    View,
+    between,
+    sample_of,
+)
 from mpflow.tokens import Face, Token
 
 FPS = 30
@@ -140,81 +152,195 @@ def test_two_faces_side_by_side_are_told_apart_by_the_nearer_place() -> None:
     assert first.box[2] < other.box[2] and second.box[0] > FACE.box[0]
 
 
-def tokens_of(carrier: Carrier, plan: Any, faces: Any) -> list[Token]:
-    """What comes out while frames with these views go in; ``faces`` are found by each look."""
-    given: list[Token] = []
-    for seen, looks in plan:
-        if looks:
-            given += carrier.looked(token(seen.seq), seen, faces(seen.seq))
-        else:
-            given += carrier.passed(token(seen.seq), seen)
-    return given
+class Looker:
+    """Frames go in, tokens come out; ``there`` says which faces a look finds on a frame."""
+
+    def __init__(self, there: Callable[[int], list[Face]], ahead: int = 0) -> None:
+        self.carrier = Carrier(ahead)
+        self.looks: list[int] = []
+        self._there = there
+
+    def see(self, *seqs: int, every: int, values: Any = 90, **musts: bool) -> list[Token]:
+        """One batch; ``values`` is the brightness of the pictures, or one for each frame."""
+        bright = values if isinstance(values, dict) else dict.fromkeys(seqs, values)
+        frames = [(token(n), slot(bright[n]).frame(), musts.get(f"n{n}", False)) for n in seqs]
+        return self._give(self.carrier.plan(frames, every))
+
+    def flush(self) -> list[Token]:
+        return self._give(self.carrier.last_plan())
+
+    def _give(self, plan: Plan) -> list[Token]:
+        due = [sight.view.seq for sight, looked_at in plan if looked_at]
+        self.looks += due
+        return list(self.carrier.given(plan, [self._there(seq) for seq in due]))
 
 
-def planned(carrier: Carrier, count: int, every: int, **musts: bool) -> Any:
-    made = slot(90)
-    return carrier.plan(
-        [(token(n), made.frame(), musts.get(f"n{n}", False)) for n in range(count)], every
-    )
+def seqs(tokens: list[Token]) -> list[int]:
+    return [each.seq for each in tokens]
 
 
-def test_a_plan_looks_at_the_first_frame_and_at_each_nth() -> None:
-    plan = planned(Carrier(), 7, 3)
-    assert [seen.seq for seen, looks in plan if looks] == [0, 3, 6]
-    assert all(looks for _, looks in planned(Carrier(), 7, 1))
+def counts(tokens: list[Token]) -> list[int]:
+    return [len(each.faces) for each in tokens]
+
+
+def always(seq: int) -> list[Face]:
+    return [FACE]
+
+
+def test_the_first_frame_and_each_nth_are_looked_at() -> None:
+    for every, looks in ((3, [0, 3, 6]), (1, list(range(7)))):
+        looker = Looker(always)
+        looker.see(*range(7), every=every)
+        assert looker.looks == looks
 
 
 def test_a_frame_under_suspicion_is_looked_at() -> None:
-    plan = planned(Carrier(), 4, 10, n2=True)
-    assert [seen.seq for seen, looks in plan if looks] == [0, 2]
+    looker = Looker(always, ahead=9)
+    looker.see(*range(4), every=10, n2=True)
+    assert looker.looks == [0, 2]
 
 
 def test_looks_that_failed_are_not_remembered() -> None:
     carrier = Carrier()
-    planned(carrier, 1, 5)
-    ((_, looks),) = planned(carrier, 1, 5)
-    assert looks
+    for _ in range(2):
+        ((_, looks),) = carrier.plan([(token(0), slot(90).frame(), False)], 5)
+        assert looks
 
 
 def test_frames_wait_for_the_next_look_and_come_in_their_order() -> None:
-    carrier = Carrier(ahead=2)
-    plan = planned(carrier, 8, 3)
-    given = tokens_of(carrier, plan, lambda seq: [FACE, AWAY] if seq >= 3 else [FACE])
-    assert [each.seq for each in given] == [0, 1, 2, 3, 4, 5, 6]
-    assert [len(each.faces) for each in given] == [1, 2, 2, 2, 2, 2, 2]
+    looker = Looker(lambda seq: [FACE, AWAY] if seq >= 3 else [FACE], ahead=2)
+    given = looker.see(*range(8), every=3)
+    assert seqs(given) == [0, 1, 2, 3, 4, 5, 6]
+    assert counts(given) == [1, 2, 2, 2, 2, 2, 2]
     assert [each.fields.get("detect.carried") for each in given] == [None, 1, 2, None, 1, 2, None]
-    (last,) = carrier.flush()
-    assert (last.seq, len(last.faces), list(carrier.flush())) == (7, 2, [])
+    (last,) = looker.flush()
+    assert (last.seq, len(last.faces), looker.flush()) == (7, 2, [])
 
 
-def test_without_waiting_a_frame_gets_the_faces_of_the_last_look() -> None:
-    carrier = Carrier(ahead=0)
-    given = tokens_of(carrier, planned(carrier, 4, 3), lambda seq: [FACE] if seq < 3 else [])
-    assert [len(each.faces) for each in given] == [1, 1, 1, 0]
+@pytest.mark.parametrize("batch", [1, 2, 8])
+@pytest.mark.parametrize("ahead", [0, 1, 2, 9])
+def test_no_frame_goes_before_a_look_behind_it_however_few_may_wait(ahead: int, batch: int) -> None:
+    """A face comes in with frame 1; the frames with numbers that five divides are looked at."""
+    looker = Looker(lambda seq: [FACE] if seq else [], ahead)
+    given = []
+    for first in range(0, 16, batch):
+        given += looker.see(*range(first, first + batch), every=5)
+        assert len(looker.carrier._waiting) <= ahead
+    given += looker.flush()
+    assert seqs(given) == list(range(16))
+    assert counts(given) == [0] + [1] * 15
+    together = max(ahead + 1, batch)
+    assert len(looker.looks) <= 16 / min(together, 5) + 16 / batch + 1
 
 
-def test_no_more_frames_wait_than_may() -> None:
-    carrier = Carrier(ahead=1)
-    plan = planned(carrier, 4, 10)
-    given = tokens_of(carrier, plan, lambda seq: [FACE])
-    assert [each.seq for each in given] == [0, 1, 2]
-    assert [each.seq for each in carrier.flush()] == [3]
+def test_with_nothing_to_wait_for_each_frame_of_its_own_is_looked_at() -> None:
+    looker = Looker(always)
+    for seq in range(6):
+        assert seqs(looker.see(seq, every=3)) == [seq]
+    assert looker.looks == list(range(6))
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 5])
+def test_a_frame_that_waits_while_every_is_changed_gets_the_faces_of_the_next_look(
+    every: int,
+) -> None:
+    looker = Looker(lambda seq: [FACE] if seq else [], ahead=4)
+    assert seqs(looker.see(0, 1, every=2)) == [0]
+    given = looker.see(2, every=every) + looker.flush()
+    assert (seqs(given), counts(given)) == ([1, 2], [1, 1])
+
+
+@pytest.mark.parametrize("following", [3, 20, 90])
+def test_a_frame_with_a_gap_behind_it_is_looked_at_itself(following: int) -> None:
+    """Frames were dropped before the look that it waited for; a face was there meanwhile."""
+    looker = Looker(lambda seq: [FACE] if seq == 1 else [], ahead=2)
+    looker.see(0, 1, every=2)
+    given = looker.see(following, every=2)
+    assert (seqs(given), counts(given)) == ([1, following], [1, 0])
+    assert looker.looks == [0, 1, following]
+
+
+def test_a_frame_whose_next_look_is_late_is_looked_at_itself() -> None:
+    """One frame every 0.4 s: the look behind it is as near as the one before, the next is not."""
+    looker = Looker(lambda seq: [FACE] if seq == 1 else [], ahead=2)
+    times = {0: 0, 1: 12, 2: 30}
+    given = []
+    for seq, pts in times.items():
+        card = replace(token(seq), pts=pts)
+        given += looker._give(looker.carrier.plan([(card, slot(90).frame(), False)], 2))
+    assert counts(given) == [0, 1, 0]
+
+
+def test_what_comes_back_out_of_order_is_looked_at() -> None:
+    """A successor may get a frame that was taken before; it lies between no two looks."""
+    looker = Looker(lambda seq: [FACE] if seq == 5 else [], ahead=4)
+    given = looker.see(4, 5, every=4) + looker.see(3, every=4)
+    assert (seqs(given), counts(given)) == ([4, 5, 3], [0, 1, 0])
+
+
+def test_at_the_end_what_waits_is_looked_at_once() -> None:
+    looker = Looker(lambda seq: [FACE] if seq else [], ahead=4)
+    looker.see(*range(4), every=5)
+    given = looker.flush()
+    assert (seqs(given), counts(given), looker.looks) == ([1, 2, 3], [1, 1, 1], [0, 3])
 
 
 def test_a_look_at_another_scene_says_nothing_of_the_frames_before_it() -> None:
-    carrier = Carrier(ahead=5)
-    plan = [(view(0), True), (view(1), False), (view(2, sample=SCENE), True)]
-    given = tokens_of(carrier, plan, lambda seq: [AWAY] if seq else [FACE])
-    assert [len(each.faces) for each in given] == [1, 1, 1]
-    assert inside(FACE, given[1].faces[0])
+    """A face comes in with frame 1, the cut is before 3: 2 is looked at, and 1 lies before it."""
+    looker = Looker(lambda seq: [FACE] if 0 < seq < 3 else [], ahead=5)
+    given = looker.see(*range(4), every=5, values={0: 90, 1: 90, 2: 90, 3: 200})
+    assert (counts(given), looker.looks) == ([0, 1, 1, 0], [0, 2, 3])
+
+
+def test_frames_that_differ_little_by_little_lie_between_no_looks() -> None:
+    """Each is like the one before, and the last look is like none of them but its neighbour."""
+    looker = Looker(lambda seq: [FACE] if 0 < seq < 3 else [], ahead=9)
+    given = looker.see(*range(4), every=9, values={n: 90 + 20 * n for n in range(4)})
+    given += looker.flush()
+    assert counts(given) == [0, 1, 1, 0]
+
+
+@given(data=st.data(), ahead=st.integers(0, 4))
+def test_a_face_that_two_looks_running_see_is_covered_on_every_frame_between(
+    data: st.DataObject, ahead: int
+) -> None:
+    """Whatever is missing, cut, changed or flushed: a token that was carried has the faces of a
+    look on either side, both of the same scene and close to it."""
+    seen: dict[int, int] = {}  # the scene of each frame
+    looker = Looker(lambda seq: [moved(FACE, 1000 * seen[seq])], ahead)
+    seq, scene, given = 0, 0, []
+    for _ in range(data.draw(st.integers(1, 8))):
+        batch = []
+        for _ in range(data.draw(st.integers(1, 4))):
+            scene += data.draw(st.booleans())
+            seen[seq] = scene
+            batch.append(seq)
+            seq += data.draw(st.sampled_from([1, 1, 1, 2, 7, 40]))
+        every = data.draw(st.integers(1, 6))
+        values = {n: 40 + 100 * (seen[n] % 2) for n in batch}
+        given += looker.see(*batch, every=every, values=values)
+        if data.draw(st.integers(0, 4)) == 0:
+            given += looker.flush()
+    given += looker.flush()
+    assert seqs(given) == list(seen)
+    for each in given:
+        own = moved(FACE, 1000 * seen[each.seq])
+        assert any(inside(own, face) for face in each.faces)
+        if "detect.carried" in each.fields:
+            before = max(n for n in looker.looks if n < each.seq)
+            after = min(n for n in looker.looks if n > each.seq)
+            assert seen[before] == seen[each.seq] == seen[after] and after - before <= 6
+        else:
+            assert each.seq in looker.looks
 
 
 def test_another_input_begins_with_a_look_and_nobody_waits() -> None:
-    carrier = Carrier(ahead=3)
-    tokens_of(carrier, planned(carrier, 2, 5), lambda seq: [FACE])
-    carrier.forget()
-    assert list(carrier.flush()) == []
-    assert carrier.plan([(token(2), slot(90).frame(), False)], 5)[0][1]
+    looker = Looker(always, ahead=3)
+    looker.see(0, 1, every=5)
+    looker.carrier.forget()
+    assert looker.flush() == []
+    looker.see(2, every=5)
+    assert looker.looks == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import scenes
 from scenes import FACES
 
-from mpflow.errors import ConfigError
+from mpflow.errors import ConfigError, MpflowError
 from mpflow.memory import MemorySlot
 from mpflow.models.detections import Detections
 from mpflow.models.store import ModelStore
@@ -316,6 +316,100 @@ def test_a_face_that_comes_between_two_looks_is_covered_from_there_on(
     found = faces_of(stage(model_store, max_batch=8, every=3), *slots)
     assert 0 < len(found[0]) < FACES
     assert [len(faces) for faces in found[1:]] == [FACES] * 3
+
+
+def between_looks(
+    detect: Detect, few: MemorySlot, all_: MemorySlot, *, then: int = 1, **options: Any
+) -> list[int]:
+    """How many faces three frames have: one with few faces, one that waits and has them all, and,
+    ``then`` frames later and with other ``options``, the next one."""
+    detect.begin(job(few))
+    tokens = list(detect.process([Work(timed(0), few.frame())]))
+    tokens += detect.process([Work(timed(1), all_.frame())])
+    tuned(detect, **options)
+    if then:
+        tokens += detect.process([Work(timed(1 + then), all_.frame())])
+    tokens += detect.flush()
+    assert [token.seq for token in tokens] == [0, 1, 1 + then][: len(tokens)]
+    return [len(token.faces) for token in tokens]
+
+
+def timed(seq: int) -> Token:
+    return Token("run", seq, pts=seq, time_base=(1, 30))
+
+
+@pytest.mark.parametrize(
+    ("then", "options"),
+    [
+        (1, {}),
+        (1, {"every": 1}),  # the ladder comes down
+        (1, {"every": 3}),
+        (20, {}),  # frames in between were dropped
+        (20, {"every": 1}),
+        (0, {}),  # the end of the stream; parked; left out from here on
+    ],
+)
+@pytest.mark.parametrize("ahead", [0, 1, 2])
+def test_a_frame_that_waits_for_a_look_leaves_with_the_faces_that_came_with_it(
+    model_store: ModelStore,
+    group: scenes.Picture,
+    ahead: int,
+    then: int,
+    options: dict[str, Any],
+) -> None:
+    few = group.copy()
+    few[:, :500] = 110
+    detect = stage(model_store, every=2, ahead=ahead)
+    found = between_looks(detect, scenes.slot(few), scenes.slot(group), then=then, **options)
+    assert 0 < found[0] < FACES
+    assert found[1:] == [FACES] * (len(found) - 1)
+
+
+def test_with_several_workers_every_frame_between_no_two_looks_is_looked_at(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    """Another worker has the next look, so nothing waits; one batch alone may have two looks."""
+    chosen = {"path": str(model_store.path("yunet")), "device": "cpu", "every": 3}
+    few = group.copy()
+    few[:, :500] = 110
+    slots = [scenes.slot(few), *[scenes.slot(group)] * 4]
+    warnings: list[str] = []
+    for max_batch, looks in ((1, 5), (5, 3)):
+        options = msgspec.convert({**chosen, "max_batch": max_batch}, DetectOptions)
+        detect = Detect(options, StageContext("detect", workers=2, warn=warnings.append))
+        detect.open()
+        detect.begin(job(slots[0]))
+        works = [Work(timed(n), slot.frame()) for n, slot in enumerate(slots)]
+        tokens = []
+        for first in range(0, 5, max_batch):
+            tokens += detect.process(works[first : first + max_batch])
+        assert [len(token.faces) for token in tokens[1:]] == [FACES] * 4
+        assert sum("detect.carried" not in token.fields for token in tokens) == looks
+    (warning,) = warnings
+    assert warning.startswith("every=3: frames wait for the next look only with one worker")
+
+
+def test_more_frames_than_may_wait_are_looked_at_and_that_is_said(model_store: ModelStore) -> None:
+    warnings: list[str] = []
+    options = DetectOptions(path=str(model_store.path("yunet")), device="cpu", ahead=2)
+    detect = Detect(options, StageContext("detect", warn=warnings.append))
+    detect.open()
+    tuned(detect, every=3)
+    assert warnings == []
+    tuned(detect, every=5)
+    assert warnings == [
+        "every=5: only 2 frames may wait for the next look; ahead=4 allows more"
+    ]
+
+
+def test_options_that_cannot_be_had_change_nothing(model_store: ModelStore) -> None:
+    detect = stage(model_store)
+    before = detect.options
+    with pytest.raises(MpflowError):
+        tuned(detect, path="/no/such/model.onnx", threads=3)
+    assert detect.options == before
+    tuned(detect, threads=3)
+    assert cv2.getNumThreads() == 3
 
 
 def test_frames_between_two_looks_say_so(model_store: ModelStore, group: scenes.Picture) -> None:
