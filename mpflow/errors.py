@@ -27,6 +27,9 @@ EXIT_SIGTERM = 143
 LONGEST_TRACEBACK = 16_000
 """Characters of a traceback that travel; the end of it is what counts."""
 
+LONGEST_TEXT = 8_000
+"""Characters that travel of what an error says."""
+
 
 class MpflowError(Exception):
     """Base of all errors of mpflow: ``what`` happened and the ``cure``, if one is known."""
@@ -159,20 +162,21 @@ def to_wire(error: BaseException) -> dict[str, Any]:
     if isinstance(error, MpflowError):
         return {
             "type": _wire_name(type(error)),
-            "what": error.what,
-            "cure": error.cure,
+            "what": error.what[:LONGEST_TEXT],
+            "cure": error.cure[:LONGEST_TEXT],
             "facts": error.facts,
             "traceback": error.remote_traceback or text,
         }
-    what = f"{type(error).__name__}: {error}"
+    what = f"{type(error).__name__}: {error}"[:LONGEST_TEXT]
     return {"type": "InternalError", "what": what, "cure": "", "facts": {}, "traceback": text}
 
 
 def describe(error: BaseException) -> str:
     """An exception in one line: what it says of itself, or its type where it says nothing."""
     if isinstance(error, MpflowError):
-        return error.what
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return error.what[:LONGEST_TEXT]
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return text[:LONGEST_TEXT]
 
 
 _NO_MEMORY = re.compile(

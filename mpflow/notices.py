@@ -11,11 +11,17 @@ from typing import Any
 
 import msgspec
 
-from mpflow.channel import Channel, Message
+from mpflow.channel import MAX_MESSAGE, Channel, Message
 from mpflow.launch import Handle
 from mpflow.logbook import Logbook, LogRecord
-from mpflow.report import Report
+from mpflow.report import Report, fitting
 from mpflow.urls import hide_credentials
+
+_FRAMING = 64
+"""Bytes of a message around the report and the error in it."""
+
+_LONGEST_TEXT = 16_000
+"""Characters of a line, and of what an error says, that travel."""
 
 
 class Notices:
@@ -47,7 +53,7 @@ class Notices:
         if self._logbook is not None and text:
             stage = "supervisor" if handle is None else handle.plan.spec.name
             number = 0 if handle is None else handle.plan.number
-            self._logbook.note(level, text, stage=stage, worker=number, frame=frame)
+            self._logbook.note(level, text[:_LONGEST_TEXT], stage=stage, worker=number, frame=frame)
 
     def progress(self, job: str, news: Message) -> None:
         """Tell how far a job is; it does not matter if that gets lost."""
@@ -58,10 +64,10 @@ class Notices:
         if self._logbook is not None:
             self._logbook.keep_outcome(report, error)
             self._logbook.flush()
-        if error is not None:
-            texts = ("what", "cure", "traceback")
-            error = {**error, **{key: hide_credentials(error[key]) for key in texts}}
-        self._outbox.append(("done", {"report": msgspec.to_builtins(report), "error": error}))
+        told = None if error is None else _told(error)
+        room = MAX_MESSAGE - _FRAMING - len(msgspec.msgpack.encode(told))
+        fits = fitting(report, room)
+        self._outbox.append(("done", {"report": msgspec.to_builtins(fits), "error": told}))
 
     def post(self) -> None:
         """Send what is queued, as far as there is room for it."""
@@ -70,3 +76,12 @@ class Notices:
 
     def _show(self, record: LogRecord) -> None:
         self._caller.offer("log", record=msgspec.to_builtins(record))
+
+
+def _told(error: Message) -> Message:
+    """An error as the caller gets it: without credentials, and not longer than can be sent."""
+    texts = {key: hide_credentials(error[key]) for key in ("what", "cure", "traceback")}
+    facts = error["facts"]
+    if len(msgspec.msgpack.encode(facts)) > _LONGEST_TEXT:
+        facts = {}
+    return {**error, "facts": facts, **{key: text[-_LONGEST_TEXT:] for key, text in texts.items()}}

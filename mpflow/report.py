@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from mpflow.accounts import Latency, LedgerSummary, StageLatency
 from mpflow.spec import Value
+
+_FEW_WARNINGS = 20
+_LONGEST_WARNING = 500
+"""What is left of warnings where a report would not fit otherwise; its log has all of them."""
 
 
 class StageReport(Value, frozen=True):
@@ -133,3 +138,58 @@ def history(
     """A worker's history from what its state machine kept, in nanoseconds."""
     told = [Move(round((at - started_ns) / 1e9, 3), state, why) for at, state, why in moves]
     return WorkerHistory(label, tuple(pids), tuple(told), more)
+
+
+def fitting(report: Report, room: int) -> Report:
+    """The report with as little left out as makes it fit into so many bytes of msgpack.
+
+    What a person needs last goes first: where workers stood long ago, then single frames that were
+    lost, then what stages say of themselves. What is counted always stays.
+    """
+    for shorten in _shorter():
+        if len(msgspec.msgpack.encode(report)) <= room:
+            break
+        report = shorten(report)
+    return report
+
+
+def _shorter() -> Iterator[Callable[[Report], Report]]:
+    for most in (50, 10):
+        yield partial(_with_moves, most=most)
+    for most in (300, 50):
+        yield partial(_with_rows, most=most)
+    yield partial(_with_moves, most=0)
+    yield _with_fewer_words
+
+
+def _with_moves(report: Report, most: int) -> Report:
+    """At most so many moves of each worker, and processes."""
+    told = tuple(
+        WorkerHistory(
+            each.label,
+            each.pids[max(len(each.pids) - most, 0) :],
+            each.moves[max(len(each.moves) - most, 0) :],
+            each.more + max(len(each.moves) - most, 0),
+        )
+        for each in report.workers
+    )
+    return msgspec.structs.replace(report, workers=told)
+
+
+def _with_rows(report: Report, most: int) -> Report:
+    """At most so many frames that were not delivered as asked, by name."""
+    ledger = report.ledger
+    if ledger is None:
+        return report
+    rows, more = ledger.rows[:most], ledger.more + max(len(ledger.rows) - most, 0)
+    ledger = msgspec.structs.replace(ledger, rows=rows, more=more)
+    return msgspec.structs.replace(report, ledger=ledger)
+
+
+def _with_fewer_words(report: Report) -> Report:
+    """A few short warnings, no facts of stages, no single frames."""
+    return msgspec.structs.replace(
+        _with_rows(report, 0),
+        stages=tuple(msgspec.structs.replace(stage, facts={}) for stage in report.stages),
+        warnings=tuple(text[:_LONGEST_WARNING] for text in report.warnings[:_FEW_WARNINGS]),
+    )
