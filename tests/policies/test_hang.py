@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mpflow.policies.hang import HangWatch, Sight
-from mpflow.policies.limits import END_FLOOR_S, FLOOR_S, UNMEASURED_S, Pace
+from mpflow.policies.limits import END_FLOOR_S, FLOOR_S, REMEMBERED, UNMEASURED_S, Pace
 from mpflow.shm import Doing, WorkerStats
 
 ROW = WorkerStats(0, 0, 0, 0, 0, 0, Doing.WORKING, 0)
@@ -176,3 +176,14 @@ def test_a_new_job_whose_counters_begin_anew_disturbs_no_pace() -> None:
     pace.note(0, 1, replace(ROW, frames=50, busy_ns=10**9))
     pace.note(0, 1, ROW)
     assert pace.limit(1, asked=0.0, at_an_end=False) == UNMEASURED_S
+
+
+def test_a_slow_stretch_is_forgotten_after_some_thousand_batches() -> None:
+    pace, row, limits = Pace(), ROW, []
+    pace.note(2, 1, row)
+    for seconds in (10.0, *[0.01] * (2 * REMEMBERED)):
+        row = replace(row, batches=row.batches + 1, busy_ns=row.busy_ns + int(seconds * 1e9))
+        pace.note(2, 1, row)
+        limits.append(pace.limit(1, asked=0.0, at_an_end=False))
+    assert limits[: REMEMBERED + 1] == [200.0] * (REMEMBERED + 1)
+    assert limits[-1] == FLOOR_S
