@@ -32,6 +32,9 @@ FAILURES_WITHIN_S = 60.0
 
 LONGEST_TEXT = 2000
 
+MOST_KINDS = 64
+"""Stages name kinds of their own; what comes after so many is counted as ``other``."""
+
 Note = Callable[[str, str, int], None]
 """Logs a line: level, text, frame (-1: none)."""
 
@@ -82,6 +85,8 @@ class Alerts:
         **facts: Any,
     ) -> None:
         """Log an alert, count it, and give it to the command, now or later."""
+        if len(self._counts) >= MOST_KINDS and kind not in self._counts:
+            kind = "other"
         self._counts[kind] += 1
         self._note("warning", f"alert: {text}", frame)
         if self._commands is None:

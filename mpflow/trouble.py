@@ -6,6 +6,7 @@ a stage stumbled over a frame, a frame was quarantined, a worker was replaced, a
 from __future__ import annotations
 
 import time
+from collections import deque
 from pathlib import Path
 
 from mpflow.alerts import Alerts
@@ -14,6 +15,9 @@ from mpflow.launch import Handle
 from mpflow.notices import Notices
 from mpflow.spec import STDOUT, JobSpec, PipelineSpec
 from mpflow.trace import Mark, add_marks
+
+MOST_MARKS = 10_000
+"""A timeline gets so many moments at most, the last ones: a run may go on for weeks."""
 
 
 class Trouble:
@@ -25,12 +29,14 @@ class Trouble:
         self._low_disk = spec.low_disk
         self._alerts = Alerts(spec.on_alert, run, self._note)
         self._job = JobSpec("", "")
-        self._marks: list[Mark] = []
+        self._marks: deque[Mark] = deque(maxlen=MOST_MARKS)
+        self._left_out = 0
 
     def begin(self, job: JobSpec) -> None:
         """From here on it is about this job."""
         self._job = job
-        self._marks = []
+        self._marks.clear()
+        self._left_out = 0
         to_disk = bool(job.output) and job.output != STDOUT
         self._alerts.watch_disk(Path(job.output).parent if to_disk else None, self._low_disk)
 
@@ -70,8 +76,10 @@ class Trouble:
         return self._alerts.counts
 
     def mark(self, name: str, worker: str = "") -> None:
-        """Keep a moment for the timeline."""
-        self._marks.append(Mark(time.monotonic_ns(), name, worker))
+        """Keep a moment for the timeline, if there will be one."""
+        if self._job.trace:
+            self._left_out += len(self._marks) == MOST_MARKS
+            self._marks.append(Mark(time.monotonic_ns(), name, worker))
 
     def tick(self, now: float) -> None:
         """Look at the disk, and after the user's commands."""
@@ -80,7 +88,9 @@ class Trouble:
     def conclude(self, began_ns: int) -> dict[str, int]:
         """The job is over: its alerts by kind; what happened is in its timeline."""
         self._alerts.watch_disk(None, 0)
-        if self._job.trace and self._marks:
+        if self._left_out:  # in place of the oldest that is left
+            self._marks[0] = Mark(began_ns, f"{self._left_out + 1} moments are left out")
+        if self._marks:
             add_marks(Path(self._job.trace), began_ns, self._marks)
         return self._alerts.take_counts()
 

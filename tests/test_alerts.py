@@ -15,7 +15,7 @@ import pytest
 
 from mpflow import alertcommand
 from mpflow.alertcommand import command_words
-from mpflow.alerts import EVERY_S, Alerts
+from mpflow.alerts import EVERY_S, MOST_KINDS, Alerts
 from mpflow.diskwatch import LOOK_EVERY_S, DiskWatch, is_news
 from mpflow.errors import ConfigError
 
@@ -219,3 +219,12 @@ def test_little_disk_is_news_again_after_there_was_enough(
     watch = DiskWatch(tmp_path, 512)
     said = [watch.look(now) for now in (0.0, 5.0, 10.0, 15.0)]
     assert [bool(text) for text in said] == [True, False, False, True]
+
+
+def test_a_stage_that_names_ever_new_kinds_fills_no_memory(tmp_path: Path) -> None:
+    with alerts_with("true", Told()) as alerts:
+        for number in range(3 * MOST_KINDS):
+            alerts.raise_(f"kind {number}", "a text", now=0.0)
+        counts = alerts.take_counts()
+        assert len(counts) == len(alerts._kinds) == MOST_KINDS + 1
+        assert counts["other"] == 2 * MOST_KINDS
