@@ -7,8 +7,10 @@ keeps messages whole, carries descriptors, and says at once when the other side 
 from __future__ import annotations
 
 import array
+import os
 import socket
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
 from errno import EBADF
 from types import TracebackType
 from typing import Any, Self
@@ -47,7 +49,7 @@ class Channel:
 
     def send(self, kind: str, descriptors: Sequence[int] = (), **values: Any) -> None:
         """Send one message, waiting for room; raises PeerLost when the other side is gone."""
-        packed = self._pack(kind, values)
+        packed = self.pack(kind, values)
         try:
             if descriptors:
                 socket.send_fds(self._sock, [packed], list(descriptors))
@@ -59,9 +61,20 @@ class Channel:
     def offer(self, kind: str, **values: Any) -> bool:
         """Send one message if there is room now; says whether it went. For news that can wait."""
         try:
-            self._sock.send(self._pack(kind, values), socket.MSG_DONTWAIT)
-        except (BlockingIOError, BrokenPipeError, ConnectionResetError):
+            return self.try_to_send(self.pack(kind, values))
+        except PeerLost:
             return False
+
+    def try_to_send(self, packed: bytes, descriptors: Sequence[int] = ()) -> bool:
+        """Send a packed message if there is room now; raises PeerLost when nobody is there."""
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))
+        try:
+            # socket.send_fds drops its flags in Python 3.11, so sendmsg it is
+            self._sock.sendmsg([packed], [rights] if descriptors else [], socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise PeerLost("nobody reads any more") from error
         return True
 
     def receive(self, *, wait: bool = True) -> tuple[Message, list[int]] | None:
@@ -87,6 +100,14 @@ class Channel:
             raise PeerLost("the other side is gone")
         return msgpack.unpackb(data), _descriptors(ancillary)
 
+    @staticmethod
+    def pack(kind: str, values: Message) -> bytes:
+        """One message as it travels; raises InternalError for one that is too large."""
+        packed: bytes = msgpack.packb({"kind": kind, **values})
+        if len(packed) > MAX_MESSAGE:
+            raise InternalError(f"control message {kind!r} is too large: {len(packed)} bytes")
+        return packed
+
     def close(self) -> None:
         """Close this end."""
         self._sock.close()
@@ -102,12 +123,47 @@ class Channel:
     ) -> None:
         self.close()
 
-    @staticmethod
-    def _pack(kind: str, values: Message) -> bytes:
-        packed: bytes = msgpack.packb({"kind": kind, **values})
-        if len(packed) > MAX_MESSAGE:
-            raise InternalError(f"control message {kind!r} is too large: {len(packed)} bytes")
-        return packed
+
+class Outbox:
+    """Orders to one peer, kept until there is room for them: nobody who sends ever waits.
+
+    Of the kinds in ``newest`` only the last one counts: an earlier one that still waits is dropped.
+    """
+
+    def __init__(self, channel: Channel, newest: Collection[str] = ()) -> None:
+        self._channel = channel
+        self._newest = frozenset(newest)
+        self._waiting: deque[tuple[str, bytes, list[int]]] = deque()
+
+    def tell(self, kind: str, descriptors: Sequence[int] = (), **values: Any) -> None:
+        """Send one message as soon as there is room; one that nobody reads any more is dropped."""
+        packed = Channel.pack(kind, values)
+        if not self._waiting and self._try(packed, descriptors):
+            return
+        if kind in self._newest:
+            self._waiting = deque(each for each in self._waiting if each[0] != kind)
+        self._waiting.append((kind, packed, [os.dup(fd) for fd in descriptors]))
+
+    def flush(self) -> None:
+        """Send what waits, as far as there is room."""
+        while self._waiting and self._try(self._waiting[0][1], self._waiting[0][2]):
+            _close(self._waiting.popleft()[2])
+
+    def close(self) -> None:
+        """Forget what waits."""
+        while self._waiting:
+            _close(self._waiting.popleft()[2])
+
+    def _try(self, packed: bytes, descriptors: Sequence[int]) -> bool:
+        try:
+            return self._channel.try_to_send(packed, descriptors)
+        except PeerLost:
+            return True
+
+
+def _close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _descriptors(ancillary: Iterable[tuple[int, int, bytes]]) -> list[int]:

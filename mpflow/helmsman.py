@@ -26,7 +26,7 @@ from mpflow.steering import Steering
 
 Reply = Callable[[Answer | Failure], None]
 
-_ACTIVE = (JobState.BEGINNING, JobState.RUNNING)
+_EARLY = (JobState.PROBING, JobState.BEGINNING)
 
 
 class Helmsman:
@@ -94,13 +94,12 @@ class Helmsman:
         self._steering.say(f"the owner set max_latency={seconds:g}")
 
     def _stop(self) -> None:
-        run = self._at_work()
-        if run.job.live:
-            run.source.tell("stop")
-        else:
-            run.end.stop(
-                Interrupted("stopped by mpflow ctl", cure="--resume goes on with what is finished")
-            )
+        run = self._at_work(*_EARLY)
+        if run.job.live and run.machine.is_in(JobState.RUNNING):
+            run.wind_up()
+            return
+        cure = "run it again" if run.job.live else "--resume goes on with what is finished"
+        run.end.stop(Interrupted("stopped by mpflow ctl", cure=cure))
 
     def _ask_for_picture(self, path: str, reply: Reply) -> None:
         run = self._at_work()
@@ -112,8 +111,8 @@ class Helmsman:
         self._previews.append(reply)
         run.sink.tell("preview", path=wanted)
 
-    def _at_work(self) -> JobRun:
+    def _at_work(self, *more: JobState) -> JobRun:
         run = self._job()
-        if run is None or not run.machine.is_in(*_ACTIVE):
+        if run is None or not run.machine.is_in(JobState.RUNNING, *more):
             raise ConfigError("the run is at no job just now", cure="try again in a moment")
         return run

@@ -72,6 +72,10 @@ class JobRun:
     """How the run is steered at present."""
     books: LedgerSummary | None = None
     """What the sink of a live run has counted so far, for a successor; None in other runs."""
+    lost_with_sink: int = 0
+    """Frames of a live run that a dead last stage had."""
+    winding_up: bool = False
+    """Whether a live run's source was asked to end the stream; its successors are, too."""
     rescue: Rescue = field(init=False)
     end: JobEnd = field(init=False)
 
@@ -161,6 +165,13 @@ class JobRun:
         handle.tell(
             "begin", self.ring.descriptors(handle.plan.stage), task=msgspec.to_builtins(task)
         )
+        if handle is self.source and self.winding_up:
+            handle.tell("stop")
+
+    def wind_up(self) -> None:
+        """End a live run in order, as its owner asks: the stream ends, and that is no error."""
+        self.winding_up = True
+        self.source.tell("stop")
 
     def steer(self, helm: Helm) -> None:
         """From now on the run is steered like this."""

@@ -48,7 +48,12 @@ def watch_clock(run: JobRun, now: float) -> None:
         run.end.too_late()
     elif run.machine.is_in(JobState.PROBING, JobState.BEGINNING):
         waited = _waited_for(run)
-        slow = run.job.resume or any(w.machine.is_in(WorkerState.STARTING) for w in run.workers)
+        # a live source waits for a sender as long as it says itself
+        slow = (
+            run.job.resume
+            or run.job.live
+            or any(w.machine.is_in(WorkerState.STARTING) for w in run.workers)
+        )
         if run.clock.silent(waited, START_S if slow else run.spec.stall, now=now):
             run.end.abort(
                 InternalError(
@@ -68,8 +73,10 @@ def watch_stall(run: JobRun, progress: Progress, now: float) -> None:
         return
     places = [worker.plan for worker in run.workers]
     culprit = run.workers[suspect(run.segment.words(), places)]
-    row = progress.counts[culprit.plan.id]
-    outside = row.state == Doing.WAITING
+    row, source = progress.counts[culprit.plan.id], progress.counts[run.source.plan.id]
+    # a stage that keeps a frame until the next one comes waits with a source that is silent
+    waits = culprit.demand.holds > 0 and source.state == Doing.WAITING
+    outside = row.state == Doing.WAITING or waits
     if isinstance(culprit, CallerHandle) or outside or _is_closing(run, progress, now):
         progress.forgive(progress.patience)
         return

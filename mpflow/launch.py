@@ -18,8 +18,8 @@ from enum import StrEnum
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 
-from mpflow.channel import Channel
-from mpflow.errors import PeerLost, StageDied
+from mpflow.channel import Channel, Outbox
+from mpflow.errors import StageDied
 from mpflow.forking import start_fork_server
 from mpflow.graph import Demand, WorkerPlan, worker_threads
 from mpflow.lifecycle import Machine, WorkerState, vacant_machine, worker_machine
@@ -28,6 +28,9 @@ from mpflow.spec import PipelineSpec
 from mpflow.workerstart import WorkerStart
 
 REMEMBERED_LINES = 40
+
+NEWEST = ("helm",)
+"""Orders of which only the last one counts."""
 
 _UNKNOWN_CODE = 255
 """What multiprocessing says of a process whose fork server is gone."""
@@ -58,6 +61,9 @@ class Seated:
         """Whether the job waits for it, and it is replaced when it dies."""
         return self.duty is Duty.ON
 
+    def flush(self) -> None:
+        """Send orders for which there was no room, if there is now."""
+
 
 @dataclass
 class WorkerHandle(Seated):
@@ -68,6 +74,7 @@ class WorkerHandle(Seated):
     pidfd: int
     channel: Channel
     stderr: int
+    outbox: Outbox = field(init=False)
     machine: Machine[WorkerState] = field(default_factory=worker_machine)
     demand: Demand = field(default_factory=Demand)
     begun: bool = False
@@ -81,6 +88,9 @@ class WorkerHandle(Seated):
     doom: str = ""
     duty: Duty = Duty.ON
     pids: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outbox = Outbox(self.channel, NEWEST)
 
     @property
     def label(self) -> str:
@@ -107,9 +117,13 @@ class WorkerHandle(Seated):
         self.machine.move(state, now=time.monotonic_ns(), reason=reason)
 
     def tell(self, kind: str, descriptors: Sequence[int] = (), **values: object) -> None:
-        """Send an order; a worker that is gone hears nothing, and its pidfd says so."""
-        with suppress(PeerLost):
-            self.channel.send(kind, descriptors, **values)
+        """Send an order as soon as it has room for one; one that is gone hears nothing, and its
+        pidfd says so."""
+        self.outbox.tell(kind, descriptors, **values)
+
+    def flush(self) -> None:
+        """Send orders for which there was no room, if there is now."""
+        self.outbox.flush()
 
     def kill(self) -> None:
         """End the process at once; the pidfd says when it is gone."""
@@ -163,6 +177,7 @@ class WorkerHandle(Seated):
 
     def release(self) -> None:
         """Close what the supervisor holds of it."""
+        self.outbox.close()
         self.channel.close()
         os.close(self.stderr)
         os.close(self.pidfd)
@@ -177,6 +192,7 @@ class CallerHandle(Seated):
 
     plan: WorkerPlan
     channel: Channel
+    outbox: Outbox = field(init=False)
     machine: Machine[WorkerState] = field(default_factory=worker_machine)
     demand: Demand = field(default_factory=Demand)
     begun: bool = False
@@ -184,6 +200,9 @@ class CallerHandle(Seated):
     waits: bool = False
     alive: bool = True
     pid: int | None = None
+
+    def __post_init__(self) -> None:
+        self.outbox = Outbox(self.channel, NEWEST)
 
     @property
     def label(self) -> str:
@@ -195,9 +214,12 @@ class CallerHandle(Seated):
         self.machine.move(state, now=time.monotonic_ns(), reason=reason)
 
     def tell(self, kind: str, descriptors: Sequence[int] = (), **values: object) -> None:
-        """Send an order; a caller that is gone hears nothing."""
-        with suppress(PeerLost):
-            self.channel.send(kind, descriptors, **values)
+        """Send an order as soon as it has room for one; a caller that is gone hears nothing."""
+        self.outbox.tell(kind, descriptors, **values)
+
+    def flush(self) -> None:
+        """Send orders for which there was no room, if there is now."""
+        self.outbox.flush()
 
     def kill(self) -> None:
         """A caller is never killed; it learns of the end by its channel."""

@@ -103,6 +103,11 @@ class Pool:
                     handle.move(WorkerState.BACKOFF, "between two jobs")
                 self.restart(handle)
 
+    def flush(self) -> None:
+        """Send the orders for which a worker had no room, as far as it has now."""
+        for handle in self.workers:
+            handle.flush()
+
     def kill(self) -> None:
         """End every worker at once."""
         for handle in self.workers:
@@ -170,6 +175,7 @@ class Pool:
             while not _is_gone(handle.pidfd, 0.02):
                 # what it still says must be read, or it waits for room to say it
                 self._read_lines(handle)
+                handle.flush()
                 if time.monotonic() > deadline:
                     self._listener.hear_line(handle, "did not leave in time and was killed")
                     handle.kill()

@@ -188,6 +188,7 @@ class Rescue:
 
     def _go_on(self, handle: WorkerHandle, found: Recovery) -> None:
         """A live run's new sink takes what comes next: nothing can be made again."""
+        self._run.lost_with_sink += len(found.lost)
         if found.lost:
             frames = "1 frame was" if len(found.lost) == 1 else f"{len(found.lost)} frames were"
             self._run.tell("warning", f"{frames} lost with it", handle)

@@ -24,7 +24,7 @@ from mpflow.ledger import LEDGER, Book
 from mpflow.orders import Task
 from mpflow.recall import Spill
 from mpflow.shedding import Losses, Shedder, card_of
-from mpflow.shm import Lease, drop_of
+from mpflow.shm import RECORDS, Lease, drop_of
 from mpflow.spec import BEGINNING, Place, SinkSummary, name_in_parts
 from mpflow.stage import Sink
 from mpflow.tokens import FrameState, Stamp, Token
@@ -60,6 +60,7 @@ class SinkRunner:
         self._undelivered = ""
         self.written = book.next
         """The next sequence: frames before it were taken, or are known to be dropped."""
+        self._said = self.written
         if self._live:
             self._take_over(place.frame)
 
@@ -93,11 +94,14 @@ class SinkRunner:
             taken, outside = time.monotonic_ns(), desk.meter.outside_ns
             if self._live:
                 self._note_missing(lease.seq)
+                self._say_progress()
             if self._shedder.drops(lease):
                 continue
             token = wire.unpack(lease.token)
+            delivered = True
             if token.state is FrameState.DROPPED:
                 self._book.note(token, None)
+                desk.meter.count("undelivered")
             else:
                 frame = desk.frame(lease)
                 self._current = token, taken, time.monotonic_ns()
@@ -106,12 +110,14 @@ class SinkRunner:
                     yield token, frame
                 finally:
                     frame.end()
+                delivered = not self._undelivered
                 self._note_current()
             desk.ring.retire(lease)
             self.written = lease.seq + 1
             self._say_progress()
             outside = desk.meter.outside_ns - outside
-            desk.meter.worked(time.monotonic_ns() - taken - outside, frames=1)
+            worked = time.monotonic_ns() - taken - outside
+            desk.meter.worked(worked, frames=int(delivered))
 
     def close(self, summary: SinkSummary) -> SinkSummary:
         """Close the book; the sink's summary with what it says."""
@@ -167,15 +173,15 @@ class SinkRunner:
     def _take_over(self, stop: int) -> None:
         """Account for what a dead last stage had taken without having told of it.
 
-        It let go of a frame only after it had written it; a frame that was dropped has a record.
+        It let go of a frame only after it had written it; a frame that was dropped has a record,
+        as long as not too many were dropped since.
         """
         job, segment = self._task.job.id, self._desk.ring.segment
         for seq in range(self.written, stop):
             dropped = drop_of(segment, seq)
-            self._book.note(
-                Token(job, seq) if dropped is None else card_of(job, seq, dropped, self._names),
-                None,
-            )
+            written = dropped is None and seq >= stop - RECORDS
+            card = Token(job, seq) if written else card_of(job, seq, dropped, self._names)
+            self._book.note(card, None)
         self.written = max(self.written, stop)
 
     def _show(self, token: Token, frame: Frame) -> None:
@@ -194,7 +200,10 @@ class SinkRunner:
 
     def _say_progress(self) -> None:
         """Let the supervisor know from time to time how far a stage is that keeps nothing."""
-        if self._live and self.written % _SAY_EVERY == 0:
+        if self._live:
+            if self.written - self._said < _SAY_EVERY:
+                return
+            self._said = self.written
             self._book.keep(self._book.next)
             books = msgspec.to_builtins(self._book.so_far)
             self._desk.tell("kept", place=msgspec.to_builtins(Place(self.written)), books=books)

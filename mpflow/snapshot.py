@@ -87,9 +87,10 @@ class StageView(Value, frozen=True):
 class Snapshot(Value, frozen=True):
     """The whole pipeline. ``age`` is the time from a frame's arrival to its output.
 
-    ``frames`` reached the end, of ``total`` if that is known; ``dropped`` were shed, ``missed``
-    never found a slot, ``degraded`` were delivered with less than was asked. ``memory`` is bytes
-    of all processes and the ring, ``memory_share`` and ``cpu_share`` (0..1) are the whole
+    ``frames`` reached the end, of ``total`` if that is known; ``dropped`` did not, and of them
+    ``undelivered`` not for lack of time: the output did not take them, or they were given up.
+    ``missed`` never found a slot, ``degraded`` were delivered with less than was asked. ``memory``
+    is bytes of all processes and the ring, ``memory_share`` and ``cpu_share`` (0..1) are the whole
     machine's, or the cgroup's, and ``idle_ratio`` the pipeline's. ``healthy`` says whether every
     stage is there and frames move, ``trouble`` why not. ``bottleneck`` is a sentence.
     """
@@ -131,3 +132,4 @@ class Snapshot(Value, frozen=True):
     workers: tuple[WorkerView, ...] = ()
     alerts: dict[str, int] = msgspec.field(default_factory=dict)
     ages: Buckets = Buckets()
+    undelivered: int = 0

@@ -136,6 +136,7 @@ class Steering:
             restarts=run.rescue.count,
             alerts=self._trouble.counts,
             shed=self._shed,
+            lost=run.lost_with_sink,
         )
         self.latest = self._survey.look(standing, now)
         return self.latest

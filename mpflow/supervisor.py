@@ -235,6 +235,8 @@ class Supervisor:
             self._leaving = self._leaving or number != signal.SIGINT
         if self._trouble is not None:
             self._trouble.tick(now)
+        if self._pool is not None:
+            self._pool.flush()
         if self._lead is None:
             if self._windows is not None:
                 self._windows.tick(now)

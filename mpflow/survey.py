@@ -60,7 +60,8 @@ class Standing:
     """What the supervisor knows of a job and shared memory does not.
 
     ``shed`` are frames that the supervisor itself has dropped, by number of the stage they stood
-    at. Without a ``segment`` there is no job, or it has not begun.
+    at, and ``lost`` those that a dead last stage had. Without a ``segment`` there is no job, or it
+    has not begun.
     """
 
     state: str = IDLE
@@ -72,6 +73,7 @@ class Standing:
     restarts: int = 0
     alerts: Mapping[str, int] = field(default_factory=dict)
     shed: Mapping[int, int] = field(default_factory=dict)
+    lost: int = 0
 
 
 class Survey:
@@ -169,6 +171,7 @@ class Survey:
         sink = [len(counts) - 1]
         wrong = self._trouble(standing, window, stages, now)
         loads = [Load(stage.name, stage.busy_ratio, stage.advice) for stage in stages]
+        undelivered = sum(row.undelivered for row in counts) + standing.lost
         ring = segment.geometry.total_bytes if segment is not None else 0
         return Snapshot(
             run=self._run,
@@ -190,7 +193,8 @@ class Survey:
             frames=counts[-1].frames + standing.ahead,
             total=standing.total,
             rate=window.rate(window.sum(sink, "frames")),
-            dropped=sum(stage.shed for stage in stages),
+            dropped=sum(stage.shed for stage in stages) + undelivered,
+            undelivered=undelivered,
             missed=sum(row.missed for row in counts),
             degraded=counts[-1].degraded,
             damaged=sum(row.damaged for row in counts),

@@ -41,7 +41,7 @@ from mpflow.shm.errors import (
 )
 from mpflow.shm.histogram import Histogram
 from mpflow.shm.journal import Span
-from mpflow.shm.layout import Geometry
+from mpflow.shm.layout import RECORDS, Geometry
 from mpflow.shm.lease import Lease
 from mpflow.shm.order import Order
 from mpflow.shm.recovery import Recovery, recover
@@ -69,6 +69,7 @@ __all__ = [
     "Doing",
     "read_stats",
     "COUNTS",
+    "RECORDS",
     "Times",
     "read_times",
     "Histogram",

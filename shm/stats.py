@@ -53,6 +53,8 @@ class WorkerStats:
     """Frames it gave on with less than was asked."""
     missed: int = 0
     """Pictures it had no slot for."""
+    undelivered: int = 0
+    """Frames that came to the end and could not be delivered, or were given up before."""
     reconnects: int = 0
     """How often its stream came back."""
     out_of_memory: int = 0
@@ -82,7 +84,15 @@ class Times(NamedTuple):
 _CELLS = {name: cell for cell, name in enumerate(WorkerStats.__dataclass_fields__)}
 _SERVICE, _WAITED, _AGE = (_CELLS[name] for name in ("service_ns", "waited_ns", "age_ns"))
 
-COUNTS = ("shed", "degraded", "missed", "reconnects", "out_of_memory", "sessions")
+COUNTS = (
+    "shed",
+    "degraded",
+    "missed",
+    "undelivered",
+    "reconnects",
+    "out_of_memory",
+    "sessions",
+)
 """What ``Stats.count`` counts: everything that is rare."""
 
 _COUNTED = {name: _CELLS[name] for name in COUNTS}

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from mpflow.channel import MAX_MESSAGE, Channel
+from mpflow.channel import MAX_MESSAGE, Channel, Outbox
 from mpflow.errors import InternalError, PeerLost
 
 
@@ -55,3 +55,54 @@ def test_a_message_beyond_the_limit_is_an_error_of_ours() -> None:
     left, right = Channel.pair()
     with left, right, pytest.raises(InternalError, match="too large"):
         left.send("big", text="x" * MAX_MESSAGE)
+
+
+def test_an_outbox_never_waits_keeps_the_order_and_only_the_newest_of_some() -> None:
+    ours, theirs = Channel.pair()
+    with ours, theirs:
+        outbox = Outbox(ours, newest=["helm"])
+        outbox.tell("first", number=0)
+        for number in range(2000):  # far more than the socket has room for
+            outbox.tell("helm", number=number)
+        outbox.tell("last", number=1)
+        heard: list[tuple[str, int]] = []
+        while not heard or heard[-1][0] != "last":
+            while (received := theirs.receive(wait=False)) is not None:
+                heard.append((received[0]["kind"], received[0]["number"]))
+            outbox.flush()
+    assert heard[0] == ("first", 0)
+    numbers = [number for kind, number in heard if kind == "helm"]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] == 1999
+    assert len(numbers) < 2000
+
+
+def test_descriptors_that_wait_stay_open_until_they_are_sent() -> None:
+    ours, theirs = Channel.pair()
+    read, write = os.pipe()
+    with ours, theirs:
+        outbox = Outbox(ours)
+        for number in range(2000):
+            outbox.tell("filler", number=number)
+        outbox.tell("pipe", [write])
+        os.close(write)
+        kinds: list[str] = []
+        while "pipe" not in kinds:
+            while (received := theirs.receive(wait=False)) is not None:
+                kinds.append(received[0]["kind"])
+                for descriptor in received[1]:
+                    os.write(descriptor, b"here")
+                    os.close(descriptor)
+            outbox.flush()
+    assert os.read(read, 9) == b"here"
+    os.close(read)
+
+
+def test_an_outbox_to_nobody_drops_what_it_is_told() -> None:
+    ours, theirs = Channel.pair()
+    theirs.close()
+    with ours:
+        outbox = Outbox(ours)
+        outbox.tell("news")
+        outbox.flush()
+        outbox.close()

@@ -237,5 +237,5 @@ class LiveOutput:
 
     def _drop(self, why: str) -> str:
         self.dropped += 1
-        self._voice.count("shed", 1)
+        self._voice.count("undelivered", 1)
         return why

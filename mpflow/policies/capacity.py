@@ -64,7 +64,9 @@ def sample(snapshot: Snapshot, now: float) -> Sample:
         )
         for stage in snapshot.stages
     }
-    return Sample(now, snapshot.frames, snapshot.dropped + snapshot.missed, done)
+    made = snapshot.frames + snapshot.undelivered  # that an output is away says nothing of stages
+    late = snapshot.dropped - snapshot.undelivered + snapshot.missed
+    return Sample(now, made, late, done)
 
 
 def keep(samples: tuple[Sample, ...], new: Sample) -> tuple[Sample, ...]:

@@ -113,7 +113,7 @@ def measure(
     keep = math.exp(-between(state.seen, now) / MEMORY_S)
     after = LoadState(
         now,
-        state.ends.note((snapshot.frames, snapshot.dropped + snapshot.missed), keep),
+        state.ends.note((snapshot.frames + snapshot.undelivered, _late(snapshot)), keep),
         {
             stage.name: state.stages.get(stage.name, NOTHING).note((stage.frames, stage.shed), keep)
             for stage in snapshot.stages[1:]
@@ -172,3 +172,8 @@ def _demand_of(stage: str, state: LoadState, snapshot: Snapshot) -> float:
     if not done:
         return math.inf if shed else 0.0
     return busy / (busy + waiting) * (done + shed) / done if busy else 0.0
+
+
+def _late(snapshot: Snapshot) -> int:
+    """Frames that were lost for lack of time; that an output is away is no load."""
+    return snapshot.dropped - snapshot.undelivered + snapshot.missed

@@ -66,8 +66,8 @@ ELSEWHERE = {
     "S0": "a stage sheds",
     "S1": "a stage sheds",
     "D0": "a stage drops what it holds",
-    "R4D": "a live sink has died",
-    "R4W": "a live sink has died",
+    "R4D": "a live sink is recovered",
+    "R4W": "a live sink is recovered",
 }
 """Frames are dropped in live runs only; which script of kill_every_store.py does it."""
 

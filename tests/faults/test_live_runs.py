@@ -284,3 +284,65 @@ def test_a_stage_that_remembers_goes_on_after_an_exception_and_afresh_after_a_de
     for seq in range(first, 60):
         total = (total * 31 + seq) % 1_000_003
     assert found[59] == total
+
+
+def test_a_silent_camera_behind_which_a_stage_keeps_a_frame_is_no_stall(tmp_path: Path) -> None:
+    marks = marks_in(tmp_path)
+    spec = pipeline_of(
+        tmp_path,
+        {**live("Camera", frames=100, fps=100, silent_at=50, once=marks), "limit": 0.5},
+        trap("Follow", ahead=1),
+        live("Screen"),
+        live=True,
+        stall=0.5,
+        slots=110,
+        max_latency=60,
+    )
+    silent = threading.Event()
+
+    def speak(_: int) -> None:
+        silent.wait(2.0)  # nothing happens meanwhile: it is the time that counts
+
+    result = run_through_gates(spec, live_job(tmp_path), Path(marks), {"silent": speak})
+    assert result.error is None
+    assert result.report.ledger is not None and result.report.ledger.delivered == 100
+
+
+def test_an_output_that_is_away_is_no_load(tmp_path: Path) -> None:
+    """Half of the pictures cannot be delivered, and nobody is to blame for it here."""
+    report, rows = show(
+        tmp_path,
+        live("Camera", frames=500, fps=100),
+        trap("Plain"),
+        live("Screen", away=[100, 350]),
+        ladder=["skip plain"],
+        slots=110,
+    )
+    ledger = report.ledger
+    assert ledger is not None
+    assert ledger.frames == 500
+    assert ledger.dropped >= 251
+    away = [row for row in ledger.rows if row.reason == "nobody is there"]
+    assert [row.frame for row in away] == list(range(100, 351))
+    assert {row.stage for row in away} == {"screen"}
+    assert not ledger.degraded
+    assert not any("plain" not in row["ops"] for row in rows)
+
+
+def test_every_second_frame_dropped_or_not_the_books_are_told_of(tmp_path: Path) -> None:
+    """A screen that dies late has told often enough for its successor to know all."""
+    marks = marks_in(tmp_path)
+    spec = pipeline_of(
+        tmp_path,
+        live("Camera", frames=600, fps=200),
+        trap("Paint", delay_ms=9),
+        live("Screen", habit="kill", at=list(range(480, 600)), once=marks),
+        live=True,
+        max_latency=0.2,
+    )
+    result = run_once(spec, live_job(tmp_path))
+    rows = lines_of(live_job(tmp_path))
+    ledger = result.report.ledger
+    assert ledger is not None
+    assert ledger.frames == result.report.frames_read
+    assert ledger.delivered == len(rows)

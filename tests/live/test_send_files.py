@@ -132,8 +132,8 @@ def test_a_reader_of_standard_output_that_pauses_costs_pictures_not_the_run() ->
     got.seek(0)
     with av.open(got) as container:
         times = [float(frame.pts * frame.time_base) for frame in container.decode(video=0)]
-    assert feed.counts["shed"] > RATE
-    assert len(times) == summary.frames == 5 * RATE - feed.counts["shed"]
+    assert feed.counts["undelivered"] > RATE
+    assert len(times) == summary.frames == 5 * RATE - feed.counts["undelivered"]
     assert times == sorted(times)
     assert times[-1] == pytest.approx(5 - 1 / RATE, abs=0.01)
 

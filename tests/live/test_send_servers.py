@@ -30,7 +30,7 @@ def test_a_server_that_is_stopped_for_three_seconds_gets_the_stream_again(tmp_pa
                 caught = viewer.result()
     assert [kind for kind, _ in feed.alerts] == ["reconnect"]
     assert feed.counts["reconnects"] == 1
-    assert summary.frames + feed.counts["shed"] == 16 * RATE
+    assert summary.frames + feed.counts["undelivered"] == 16 * RATE
     assert caught.streams == {"video": "h264", "audio": "aac"}
     assert len(caught.pictures) > 2 * RATE
     assert caught.times == sorted(caught.times)

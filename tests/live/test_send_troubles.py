@@ -50,8 +50,8 @@ def test_a_server_that_was_away_gets_a_fresh_stream_when_it_is_back() -> None:
     assert feed.counts["reconnects"] == 1
     assert [kind for kind, _ in feed.alerts] == ["reconnect"]
     assert "trying again" in feed.alerts[0][1] and "key" not in feed.alerts[0][1]
-    assert summary.frames + feed.counts["shed"] == 9 * RATE
-    assert feed.counts["shed"] > RATE
+    assert summary.frames + feed.counts["undelivered"] == 9 * RATE
+    assert feed.counts["undelivered"] > RATE
 
 
 def test_a_server_that_is_never_there_ends_the_run_after_the_time_to_retry() -> None:
@@ -70,7 +70,7 @@ def test_a_server_that_never_answers_counts_as_lost(protocol: str) -> None:
         with feed.running(), pytest.raises(OutputError, match="took nothing for"):
             feed.send(20)
     assert feed.alerts
-    assert feed.counts["shed"] > 0
+    assert feed.counts["undelivered"] > 0
 
 
 def test_a_reader_that_stops_reading_is_given_up_and_pictures_are_dropped() -> None:
@@ -80,7 +80,7 @@ def test_a_reader_that_stops_reading_is_given_up_and_pictures_are_dropped() -> N
         feed = Feed(url, options, size=(640, 480))
         with feed.running(), pytest.raises(OutputError, match="took nothing"):
             feed.send(30)
-    assert feed.counts["shed"] > 0
+    assert feed.counts["undelivered"] > 0
 
 
 def test_a_stalled_output_can_be_finished() -> None:

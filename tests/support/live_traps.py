@@ -94,9 +94,10 @@ class Camera(Trap, Numbers):
 
 
 class ScreenOptions(TrapOptions, frozen=True):
-    """How long each picture takes to be shown."""
+    """How long each picture takes to be shown; those of ``away`` (first, last) are not."""
 
     delay_ms: float = 0
+    away: tuple[int, ...] = ()
 
 
 class Screen(Trap, Sink[ScreenOptions]):
@@ -113,7 +114,10 @@ class Screen(Trap, Sink[ScreenOptions]):
         self._shown = 0
         self.rests = 0
 
-    def write(self, token: Token, frame: Frame) -> None:
+    def write(self, token: Token, frame: Frame) -> str | None:
+        away = self.options.away
+        if away and away[0] <= token.seq <= away[1]:
+            return "nobody is there"
         row: dict[str, Any] = {
             "seq": token.seq,
             "age_ms": (time.monotonic_ns() - token.born) / 1e6,
@@ -126,6 +130,7 @@ class Screen(Trap, Sink[ScreenOptions]):
         self._file.write(json.dumps(row) + "\n")
         self._file.flush()
         self._shown += 1
+        return None
 
     def rest(self) -> None:
         self.rests += 1
