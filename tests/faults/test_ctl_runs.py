@@ -10,6 +10,7 @@ from uuid import uuid4
 import pytest
 from runs import (
     job_in,
+    kill_workers,
     lines_of,
     marks_in,
     pipeline_of,
@@ -188,3 +189,34 @@ def test_a_ladder_that_this_pipeline_cannot_climb_is_refused_before_anything_run
     result = run_once(spec, job_in(tmp_path))
     assert isinstance(result.error, ConfigError)
     assert "enhance" in result.error.what
+
+
+def test_a_stage_that_keeps_frames_back_gives_them_on_when_it_is_left_out(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, trap("Follow", ahead=3), trap("Paint"))
+    result, answers = run_told(tmp_path, spec, Skip("follow"))
+    assert answers == ["follow is left out from now on"]
+    assert result.error is None
+    assert [line["seq"] for line in lines_of(job_in(tmp_path))] == list(range(FRAMES))
+
+
+def test_a_live_run_is_stopped_in_order_even_while_its_source_is_replaced(tmp_path: Path) -> None:
+    spec = pipeline_of(
+        tmp_path,
+        live("Camera", frames=2000, fps=200, habit="gate", at=[GATE], once=marks_in(tmp_path)),
+        trap("Paint"),
+        live("Screen"),
+        name=f"t-{uuid4().hex[:12]}",
+        live=True,
+    )
+    job = JobSpec("1", "camera", str(tmp_path / "screen.jsonl"), live=True)
+
+    def strike(pid: int) -> None:
+        kill_workers(pid, "camera")
+        with Control(find(spec.name).path) as control:
+            assert control.ask(Stop()).text == "the run ends in order"
+
+    result = run_through_gates(spec, job, Path(marks_in(tmp_path)), {GATE: strike})
+    assert result.error is None
+    assert result.report.frames_read < 2000
+    assert result.report.ledger is not None
+    assert result.report.ledger.frames == result.report.frames_read
