@@ -60,6 +60,7 @@ class StageView(Value, frozen=True):
     ``high_water`` is the largest depth of the job. ``rate`` is frames a second. ``busy_ratio`` is
     per worker that works at present, ``idle_ratio`` the share of frames' time at this stage in
     which nobody worked on them. ``service`` and ``waited`` are the frames' times of the window.
+    Of the ``held`` frames, which are at the stage, it may keep ``holds`` back to wait for others.
     """
 
     name: str
@@ -82,6 +83,7 @@ class StageView(Value, frozen=True):
     degraded: int
     advice: str = ""
     services: Buckets = Buckets()
+    holds: int = 0
 
 
 class Snapshot(Value, frozen=True):

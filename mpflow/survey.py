@@ -230,6 +230,7 @@ class Survey:
                 spec=spec,
                 rows=self._rows[number],
                 workers=active.count(number),
+                holds=sum(s.demand.holds for s in standing.workers if s.plan.stage == number),
                 threads=self._threads(spec, number, standing.helm),
                 ages=age,
                 high_water=self._high[number],

@@ -13,7 +13,7 @@ from operator import add
 from typing import Protocol
 
 from mpflow.accounts import Spread
-from mpflow.graph import WorkerPlan
+from mpflow.graph import Demand, WorkerPlan
 from mpflow.lifecycle import Machine, WorkerState, restarts
 from mpflow.shm import Doing, Histogram, StageAges, Times, WorkerStats
 from mpflow.snapshot import BUCKET_EDGES_S, Buckets, StageView, WorkerView
@@ -41,6 +41,10 @@ class Seat(Protocol):
     @property
     def machine(self) -> Machine[WorkerState]:
         """The state it is in."""
+
+    @property
+    def demand(self) -> Demand:
+        """What its stage asks for."""
 
     @property
     def active(self) -> bool:
@@ -106,6 +110,7 @@ class StageFacts:
     spec: StageSpec
     rows: tuple[int, ...]
     workers: int
+    holds: int
     threads: int
     ages: StageAges
     high_water: int
@@ -142,6 +147,7 @@ def stage_view(facts: StageFacts, window: Window) -> StageView:
         degraded=sum(row.degraded for row in counts),
         advice=facts.advice,
         services=buckets_of(facts.times.service),
+        holds=facts.holds,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mpflow.graph import WorkerPlan, plan_workers
+from mpflow.graph import Demand, WorkerPlan, plan_workers
 from mpflow.health import trouble
 from mpflow.lifecycle import Machine, WorkerState, worker_machine
 from mpflow.shm import Bell, Doing, Geometry, Ring, Segment, Stats
@@ -41,6 +41,7 @@ class Place:
     plan: WorkerPlan
     pid: int | None = field(default_factory=os.getpid)
     active: bool = True
+    demand: Demand = field(default_factory=Demand)
     machine: Machine[WorkerState] = field(default_factory=worker_machine)
 
     @property
@@ -119,6 +120,11 @@ def test_depths_and_ages_are_those_of_the_ring(job: Job) -> None:
     assert job.stage(job.look(), "detect").high_water == 3
     for lease in rest:
         detect.give(lease, b"t")
+
+
+def test_what_a_stage_may_keep_back_is_told(job: Job) -> None:
+    job.places[DETECT].demand = Demand(holds=2)
+    assert [stage.holds for stage in job.look().stages] == [0, 2, 0]
 
 
 def test_rates_and_ratios_are_those_of_the_window(job: Job) -> None:
