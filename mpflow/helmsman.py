@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 from mpflow.channel import Message
 from mpflow.errors import ConfigError, Interrupted, OutputError
@@ -26,6 +27,9 @@ from mpflow.steering import Steering
 
 Reply = Callable[[Answer | Failure], None]
 
+MOST_PICTURES = 16
+"""So many requests for pictures may wait at once: none comes while the input is silent."""
+
 _EARLY = (JobState.PROBING, JobState.BEGINNING)
 
 
@@ -35,7 +39,7 @@ class Helmsman:
     def __init__(self, steering: Steering, job: Callable[[], JobRun | None]) -> None:
         self._steering = steering
         self._job = job
-        self._previews: list[Reply] = []
+        self._previews: dict[str, list[Reply]] = {}
 
     def steer(self, request: Request, reply: Reply) -> None:
         """Do it, and say so by ``reply``, once, now or later. Raises MpflowError for a no."""
@@ -69,18 +73,22 @@ class Helmsman:
 
     def previewed(self, message: Message) -> None:
         """The last stage has written a picture, or could not."""
-        waiting, self._previews = self._previews, []
-        for reply in waiting:
+        for reply in self._previews.pop(message["path"], []):
             if message["error"]:
                 reply(failure(OutputError(message["error"])))
             else:
                 text = f"frame {message['frame']} is in {message['path']}"
                 reply(Answer(text, path=message["path"]))
 
+    def sink_begun(self, run: JobRun) -> None:
+        """The last stage is another one: it is asked for the pictures that somebody waits for."""
+        for path in self._previews:
+            run.sink.tell("preview", path=path)
+
     def job_over(self) -> None:
         """Nothing more comes of the job: whoever waits for a picture is told."""
-        waiting, self._previews = self._previews, []
-        for reply in waiting:
+        waiting, self._previews = self._previews, {}
+        for reply in chain(*waiting.values()):
             reply(failure(ConfigError("the run ended before another frame came")))
 
     def _set_latency(self, text: str) -> None:
@@ -108,7 +116,11 @@ class Helmsman:
             raise ConfigError("there is no name for the picture", cure="name a .png or .jpg file")
         if isinstance(run.sink, CallerHandle):
             raise ConfigError("a program takes the frames of this run itself")
-        self._previews.append(reply)
+        if sum(map(len, self._previews.values())) >= MOST_PICTURES:
+            raise ConfigError(
+                f"{MOST_PICTURES} requests for a picture wait already", cure="try again in a moment"
+            )
+        self._previews.setdefault(wanted, []).append(reply)
         run.sink.tell("preview", path=wanted)
 
     def _at_work(self, *more: JobState) -> JobRun:

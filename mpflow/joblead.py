@@ -65,6 +65,9 @@ class JobLead:
                 self.run.rescue.quarantined(handle)
             case "previewed":
                 self._windows.helmsman.previewed(message)
+            case "begun" if handle is self.run.sink:
+                self.run.hear(handle, message)
+                self._windows.helmsman.sink_begun(self.run)
             case _:
                 self.run.hear(handle, message)
 

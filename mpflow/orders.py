@@ -40,14 +40,14 @@ class Orders:
     ``stop``: the source ends the stream early. ``conclude``: all frames are published; the sink
     closes when it has them, whole or not. ``close_now``: the sink closes with what it has.
     ``over``: leave the job. ``parked``: take no more frames until it is unset. ``helm``: how the
-    run is steered from now on. ``preview``: the sink writes its next frame as a picture to that
-    path.
+    run is steered from now on. ``previews``: the sink writes its next frames as pictures, one to
+    each of these paths.
     """
 
     def __init__(self, channel: Channel, helm: Helm = Helm()) -> None:  # noqa: B008 - frozen
         self._channel = channel
         self.helm = helm
-        self.preview = ""
+        self.previews: list[str] = []
         self.parked = False
         self.stop = False
         self.close_now = False
@@ -112,5 +112,5 @@ class Orders:
                 self.over = True
             case "helm":
                 self.helm = msgspec.convert(message["helm"], Helm)
-            case "preview":
-                self.preview = message["path"]
+            case "preview" if message["path"] not in self.previews:
+                self.previews.append(message["path"])

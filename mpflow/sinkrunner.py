@@ -185,10 +185,10 @@ class SinkRunner:
         self.written = max(self.written, stop)
 
     def _show(self, token: Token, frame: Frame) -> None:
-        """Write a picture of the frame, if somebody asked for one."""
-        path, self._desk.orders.preview = self._desk.orders.preview, ""
-        if not path:
+        """Write a picture of the frame, if somebody asked for one; of one frame only one."""
+        if not self._desk.orders.previews:
             return
+        path = self._desk.orders.previews.pop(0)
         from mpflow.media.preview import write_picture
 
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,12 @@ from runs import (
     run_once,
     run_through_gates,
     trap,
+    worker_pids,
 )
 
 from mpflow.control import Control, find
 from mpflow.errors import ConfigError, Interrupted, MpflowError, Refused
-from mpflow.requests import Preview, Request, Set, SetMode, Skip, Stop, Unskip
+from mpflow.requests import Hello, Preview, Request, Set, SetMode, Skip, Stop, Unskip
 from mpflow.session import JobResult
 from mpflow.spec import JobSpec, PipelineSpec
 
@@ -180,6 +183,39 @@ def test_a_picture_of_the_output_is_written_for_its_owner_alone(tmp_path: Path) 
     assert strike.answer().endswith(str(path))
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_is_written_by_the_last_stage_that_replaces_the_one_which_was_asked(
+    tmp_path: Path,
+) -> None:
+    spec = pipeline_of(
+        tmp_path,
+        live("Camera", frames=400, habit="gate", at=[GATE], once=marks_in(tmp_path)),
+        trap("Paint"),
+        live("Screen"),
+        name=f"t-{uuid4().hex[:12]}",
+        live=True,
+        max_latency=60,
+    )
+    paths = [tmp_path / "a.png", tmp_path / "b.png"]
+    asked = [Later(spec, Preview(str(path))) for path in paths]
+
+    def strike(pid: int) -> None:
+        (screen,) = worker_pids(pid, "screen")
+        os.kill(screen, signal.SIGSTOP)  # it hears of the pictures, and writes none
+        for each in asked:
+            each.begin(pid)
+        with Control(find(spec.name).path) as control:
+            control.ask(Hello())  # once that is answered, most likely so are those before
+        os.kill(screen, signal.SIGKILL)
+
+    job = JobSpec("1", "camera", str(tmp_path / "screen.jsonl"), live=True)
+    result = run_through_gates(spec, job, Path(marks_in(tmp_path)), {GATE: strike})
+    assert result.error is None, result.error
+    assert result.report.restarts == 1
+    for path, each in zip(paths, asked, strict=True):
+        assert each.answer().endswith(str(path))
+        assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_ladder_that_this_pipeline_cannot_climb_is_refused_before_anything_runs(
