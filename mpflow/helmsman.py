@@ -98,6 +98,8 @@ class Helmsman:
             seconds = 0.0
         if not 0 < seconds < float("inf"):
             raise ConfigError(f"max_latency: {text!r} is no number of seconds above 0")
+        if not self._steering.wheel.spec.live:
+            raise ConfigError("max_latency is of live runs: in this one no frame comes too late")
         self._steering.max_latency = seconds
         self._steering.say(f"the owner set max_latency={seconds:g}")
 

@@ -146,7 +146,7 @@ class SourceRunner:
             key=picture.key,
             ops=self._ops,
             born=born,
-            deadline=_after(born, self._rules.max_latency) if self._rules.live else None,
+            deadline=_after(born, self._max_latency) if self._rules.live else None,
             ttl=_after(born, self._rules.ttl),
             mode=desk.orders.helm.mode,
             stamps=(Stamp(desk.name, desk.worker, born, started, now),),
@@ -157,6 +157,11 @@ class SourceRunner:
         desk.meter.worked(decoded - taken + now - copying, frames=1, damaged=max(0, damaged))
         desk.meter.timed(now - started, started - born)
         return fresh
+
+    @property
+    def _max_latency(self) -> float:
+        """Seconds from a frame's birth to its output, at most, as things stand."""
+        return self._desk.orders.helm.max_latency or self._rules.max_latency
 
     def _wait_for_rewind(self) -> bool:
         """Wait until frames have to be made again; False when the job is over."""

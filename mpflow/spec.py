@@ -42,7 +42,7 @@ class Helm(Value, frozen=True):
     ``reason`` says why it was changed last. ``shed_after`` is, by stage, the age in seconds from
     which a frame comes too late for it: in live runs it is dropped instead of worked on. A stage
     in ``ahead`` makes no more than so many frames wait for the next one, which would only take the
-    newest of them.
+    newest of them. ``max_latency`` is what the owner has set it to by now; 0 for the rules' own.
     """
 
     mode: Mode = Mode.THROUGHPUT
@@ -53,6 +53,7 @@ class Helm(Value, frozen=True):
     shed_after: dict[str, float] = {}
     ahead: dict[str, int] = {}
     reason: str = ""
+    max_latency: float = 0.0
 
 
 class StageSpec(Value, frozen=True):

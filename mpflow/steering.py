@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import msgspec
+
 from mpflow.crew import Crew
 from mpflow.jobrun import JobRun
 from mpflow.launch import WorkerHandle
@@ -146,7 +148,8 @@ class Steering:
         stages = () if self.latest is None else self.latest.stages
         workers = {stage.name: max(stage.workers, 1) for stage in stages}
         mode, level = minds.mode.mode, minds.level.level
-        return self.wheel.helm(mode, level, self._after, self._reason, workers)
+        helm = self.wheel.helm(mode, level, self._after, self._reason, workers)
+        return msgspec.structs.replace(helm, max_latency=self.max_latency)
 
     def _decide(self, snapshot: Snapshot, now: float) -> None:
         """Mode, ladder, and from which age on a frame comes too late."""
@@ -267,7 +270,7 @@ class Steering:
         return held
 
     def _watch_age(self, snapshot: Snapshot, now: float) -> None:
-        limit = alerting.age_limit(self._spec)
+        limit = alerting.age_limit(self._spec, self.max_latency)
         if not limit:
             return
         self._minds.age, news = alerting.watch_age(self._minds.age, snapshot, now, limit=limit)

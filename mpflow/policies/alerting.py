@@ -32,11 +32,14 @@ class AgeNews:
     reason: str
 
 
-def age_limit(spec: PipelineSpec) -> float:
-    """The age in seconds that raises an alert: as asked, max_latency in live runs, else 0."""
+def age_limit(spec: PipelineSpec, max_latency: float) -> float:
+    """The age in seconds that raises an alert: as asked, max_latency in live runs, else 0.
+
+    ``max_latency`` is the one in force, which the owner may have changed.
+    """
     if spec.alert_p99:
         return spec.alert_p99 / 1000
-    return spec.max_latency if spec.live else 0.0
+    return max_latency if spec.live else 0.0
 
 
 def watch_age(

@@ -66,8 +66,8 @@ def test_the_sentence_has_the_figures() -> None:
 def test_the_limit_is_what_was_asked_or_the_largest_latency_of_a_live_run(
     live: bool, alert_p99: float, limit: float
 ) -> None:
-    spec = PipelineSpec("p", (), live=live, alert_p99=alert_p99, max_latency=2.0)
-    assert age_limit(spec) == limit
+    spec = PipelineSpec("p", (), live=live, alert_p99=alert_p99, max_latency=1.0)
+    assert age_limit(spec, 2.0) == limit
 
 
 @given(st.lists(st.floats(0.91, 1.2), max_size=300))
