@@ -38,6 +38,9 @@ from mpflow.spec import (
     SourceSummary,
 )
 
+MOST_WARNINGS = 200
+_MORE_WARNINGS = "there were more warnings: the log has them"
+
 
 @dataclass
 class JobRun:
@@ -211,8 +214,12 @@ class JobRun:
                 self.note_idle(handle)
 
     def note_warnings(self, texts: Iterable[str]) -> None:
-        """Keep warnings for the report, each once."""
-        self.warnings.extend(text for text in texts if text not in self.warnings)
+        """Keep warnings for the report, each once; of very many the first, which are the causes."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.warnings]
+        room = max(MOST_WARNINGS - len(self.warnings), 0)
+        self.warnings.extend(new[:room])
+        if len(new) > room and self.warnings[-1] != _MORE_WARNINGS:
+            self.warnings.append(_MORE_WARNINGS)
 
     def note_death(self, handle: WorkerHandle, error: StageDied) -> None:
         """A worker is gone; after the file was closed that harms only the jobs to come."""

@@ -28,6 +28,7 @@ _MARKS = {
 }
 _TRACE_LINES = 30
 _SHOWN_LINES = 1000
+_HELD_LINES = 200
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -205,7 +206,7 @@ class Log:
 
     def __init__(self, level: int) -> None:
         self._level = level
-        self._held: list[Mapping[str, Any]] = []
+        self._held: deque[Mapping[str, Any]] = deque(maxlen=_HELD_LINES)
         self._shown: deque[str] = deque(maxlen=_SHOWN_LINES)
 
     def line(self, record: Mapping[str, Any]) -> str | None:
@@ -225,6 +226,7 @@ class Log:
 
     def held(self, error: MpflowError | None) -> list[str]:
         """The errors of a job that has ended, but for what ``error`` says itself."""
-        held, self._held = self._held, []
+        held = [*self._held]
+        self._held.clear()
         told = "" if error is None else error.what
         return [log_line(record) for record in held if not told or told not in record["text"]]
