@@ -37,6 +37,7 @@ class Heed:
         self._order = desk.ring.order
         self._helm: Helm | None = None
         self._notes: tuple[str, ...] = ()
+        self._refused: dict[str, Any] | None = None
 
     @property
     def left_out(self) -> bool:
@@ -50,9 +51,9 @@ class Heed:
             return
         self._helm = helm
         name = self._desk.name
-        self._notes = tuple(note for note in helm.notes if note.startswith(f"{name}."))
         self._desk.ring.order = self._order_in(helm.mode)
-        self._tune(helm.options.get(name, {}))
+        if self._tune(helm.options.get(name, {})):
+            self._notes = tuple(note for note in helm.notes if note.startswith(f"{name}."))
 
     def note_mode(self, token: Token) -> Token:
         """The card with the mode that the run is in."""
@@ -80,16 +81,22 @@ class Heed:
             return self._order
         return Order.LATEST if self._order is Order.WATERMARK else Order.NEWEST
 
-    def _tune(self, changed: dict[str, Any]) -> None:
-        """Let the stage go on with other options; what it refuses harms nothing."""
+    def _tune(self, changed: dict[str, Any]) -> bool:
+        """Let the stage go on with other options, and say whether it does.
+
+        What it refuses harms nothing, and is not asked for again before something else was.
+        """
         tuning = self._tuning
-        if changed == tuning.changed:
-            return
+        if changed in (tuning.changed, self._refused):
+            return changed == tuning.changed
         wanted = msgspec.convert({**msgspec.to_builtins(tuning.own), **changed}, type(tuning.own))
-        tuning.changed = changed
         try:
             with self._desk.meter.building():
                 self._stage.tune(wanted)
         except Exception as error:  # noqa: BLE001 - the stage goes on as it was
             text = f"{self._desk.name} cannot change its options: {describe(error)}"
             self._desk.tell("warning", text=text)
+            self._refused = changed
+            return False
+        tuning.changed, self._refused = changed, None
+        return True
