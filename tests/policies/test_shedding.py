@@ -111,7 +111,7 @@ def test_in_single_frame_mode_the_newest_waits_for_nobody() -> None:
     assert limits(queued("redact", 90, mode=Mode.SINGLE_FRAME))["detect"] == 1.6
 
 
-@pytest.mark.parametrize(("depth", "limit"), [(1, 1.6), (2, SHUT)])
+@pytest.mark.parametrize(("depth", "limit"), [(4, 1.6), (5, SHUT)])
 def test_in_single_frame_mode_a_queue_before_the_sink_closes_the_entrance(
     depth: int, limit: float
 ) -> None:
@@ -130,11 +130,88 @@ def test_a_ring_full_of_frames_before_the_entrance_does_not_close_it() -> None:
     assert limits(queued("detect", 90, free=0))["detect"] == 1.6
 
 
-def test_that_a_stage_is_closed_or_open_is_always_told() -> None:
-    state, _ = choose_limits(ShedState(), queued("redact", 14), max_latency=2.0)
-    state, told = choose_limits(state, queued("redact", 15), max_latency=2.0)
-    assert isinstance(told, Limits)
-    assert choose_limits(state, queued("redact", 14), max_latency=2.0)[1] is not None
+@pytest.mark.parametrize(
+    ("at", "mode", "free", "depths"),
+    [
+        ("redact", Mode.THROUGHPUT, 64, [(14, False), (15, True), (14, True), (13, True)]),
+        ("redact", Mode.THROUGHPUT, 64, [(15, True), (12, False), (14, False)]),
+        ("send", Mode.SINGLE_FRAME, 64, [(4, False), (5, True), (3, True), (2, False), (4, False)]),
+        ("redact", Mode.SINGLE_FRAME, 2, [(2, False), (3, True), (2, False)]),  # a small ring
+    ],
+)
+def test_the_entrance_opens_at_a_lower_mark_than_it_is_closed_at(
+    at: str, mode: Mode, free: int, depths: list[tuple[int, bool]]
+) -> None:
+    state = ShedState()
+    for depth, closed in depths:
+        before = state.after.get("detect")
+        seen = queued(at, depth, mode=mode, free=free)
+        state, told = choose_limits(state, seen, max_latency=2.0)
+        assert (state.after["detect"] == CLOSED_S) is closed is state.closed
+        if before is not None and (before == CLOSED_S) != closed:
+            assert isinstance(told, Limits), "the workers hear of it at once"
+
+
+def test_a_ring_that_was_full_opens_the_entrance_before_the_queue_is_empty() -> None:
+    state = ShedState()
+    for depth, free, closed in ((3, 2, True), (3, 4, True), (3, 5, False), (3, 3, False)):
+        state, _ = choose_limits(state, queued("redact", depth, free=free), max_latency=2.0)
+        assert state.closed is closed
+
+
+def keeping(held: int, looks: int = 200, **changes) -> tuple[ShedState, Limits | None]:
+    """A stage that may keep two frames back at 15 frames a second, after some looks."""
+    follow = stage("follow", 0.002, holds=2, held=held, rate=15.0, busy_ratio=0.03)
+    state, told = ShedState(), None
+    for came in range(looks):
+        views = [stage("receive", frames=came), follow, stage("send", 0.001)]
+        state, news = choose_limits(state, snapshot(views), **{"max_latency": 2.0, **changes})
+        told = news or told
+    return state, told
+
+
+@pytest.mark.parametrize(("held", "wait"), [(0, 0.0), (1, 2 / 15), (2, 2 / 15)])
+def test_what_a_stage_keeps_frames_back_for_counts_as_time_still_to_come(
+    held: int, wait: float
+) -> None:
+    """Of one frame on average, some wait for two others."""
+    state, _ = keeping(held)
+    assert state.after["follow"] == pytest.approx(1.9 - 0.003 - wait, abs=0.1)
+    exact, _ = keeping(held, max_latency=100.0, looks=400)
+    assert exact.flows["follow"].held == pytest.approx(held, abs=0.02)
+
+
+def test_frames_are_still_let_in_behind_a_stage_that_keeps_them_back() -> None:
+    """By then they have the age that they gained there."""
+    state, _ = keeping(2, max_latency=0.12)
+    assert state.after == {"follow": pytest.approx(0.012), "send": pytest.approx(0.119)}
+
+
+def test_that_no_frame_can_be_in_time_for_what_is_kept_back_is_said() -> None:
+    _, told = keeping(2, max_latency=0.12)
+    assert told is not None
+    assert told.impossible == (
+        "a frame takes 0.12 s, 0.12 s of it while follow waits for later frames, and max_latency is"
+        " 0.12 s: most frames are dropped"
+    )
+
+
+def test_a_silence_is_not_taken_for_a_long_wait() -> None:
+    """Its last frame waits there all the while, and the rate of the last seconds falls to none."""
+    state, _ = keeping(1)
+    for rate in (10.0, 1.0, 0.0):
+        follow = stage("follow", spread(0.0, 0), holds=2, held=2, rate=rate)
+        views = [stage("receive", frames=199), follow, stage("send")]
+        state, told = choose_limits(state, snapshot(views), max_latency=2.0)
+        assert told is None
+    views[0] = stage("receive", frames=200)
+    state, told = choose_limits(state, snapshot(views), max_latency=2.0)
+    assert told is None and state.flows["follow"].rate > 14
+
+
+def test_a_stage_that_keeps_nothing_back_may_hold_large_batches() -> None:
+    seen = snapshot([stage("receive", frames=5), stage("detect", 0.1, held=16), stage("send")])
+    assert choose_limits(ShedState(), seen, max_latency=2.0)[0].flows == {}
 
 
 times = st.floats(0.0, 3.0)

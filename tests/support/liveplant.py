@@ -58,6 +58,8 @@ class LivePlant:
     levels: list[tuple[float, int]] = field(default_factory=list)
     worked_in_vain: int = 0
     missed: int = 0
+    news: int = 0
+    alerts: list[tuple[float, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.desks = [Desk("receive", 0.001), *(Desk(name, cost) for name, cost in self.costs)]
@@ -168,6 +170,7 @@ class LivePlant:
             mode=self.mode.mode,
             level=self.ladder.level,
             cpu_share=self.cpu,
+            uptime=self.now,
         )
 
     def _view(self, desk: Desk) -> StageView:
@@ -192,7 +195,10 @@ class LivePlant:
 
     def _steer(self) -> None:
         seen = self.snapshot()
-        self.shed, _ = choose_limits(self.shed, seen, max_latency=self.max_latency)
+        self.shed, told = choose_limits(self.shed, seen, max_latency=self.max_latency)
+        self.news += told is not None
+        if told is not None and told.impossible:
+            self.alerts.append((round(self.now, 1), told.impossible))
         self.load, load = measure(self.load, seen, self.now, max_latency=self.max_latency)
         self.pressure, pressure = feel(self.pressure, seen, self.now)
         self.mode, mode = choose_mode(
