@@ -83,6 +83,7 @@ class Wheel:
             changed[stage] = {key: yaml_value(value) for key, value in options.items()}
         for stage, options in self.options.items():
             changed[stage] = {**changed.get(stage, {}), **options}
+        changed = {stage: self._differing(stage, options) for stage, options in changed.items()}
         notes = [f"-{stage}" for stage in skip]
         notes += [f"{s}.{key}={value}" for s, o in changed.items() for key, value in o.items()]
         for stage, threads in self.threads.items():
@@ -132,6 +133,11 @@ class Wheel:
             read_options(stage, self._classes[stage], given)
         )
         return checked
+
+    def _differing(self, stage: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the options that are not as the run was asked to be anyway."""
+        own = self._stages[stage].options
+        return {key: value for key, value in options.items() if own.get(key) != value}
 
     def _known(self, stage: str) -> StageSpec:
         if stage not in self._stages:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from mpflow.accounts import LedgerSummary
-from mpflow.errors import Degraded, Interrupted, MpflowError, OutputError, Refused
+from mpflow.errors import Degraded, Interrupted, MpflowError, NoFrameLeft, OutputError, Refused
 from mpflow.media.chunks import durable, is_done, is_shared, remove_parts
 from mpflow.report import Report
 from mpflow.session import JobResult
@@ -36,6 +36,8 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     missing, or not delivered as asked. Of a live job nothing is kept or taken back: what has left
     has left.
     """
+    if job.live and result.error is None:
+        result = replace(result, error=_nothing_delivered(job, result.report))
     if result.error is None:
         _clear_up(job)
         degraded = strict and _is_degraded(result.report)
@@ -104,6 +106,19 @@ def _kept(partial: Path, frames: int, going_on: int) -> str:
         finished = "1 frame is" if going_on == 1 else f"{going_on} frames are"
         said.append(f"{finished} finished, and --resume goes on with them")
     return "; ".join(said) or "nothing was kept of the output"
+
+
+def _nothing_delivered(job: JobSpec, report: Report) -> MpflowError | None:
+    """The error of a stream of which nobody has seen a frame; None for any other."""
+    ledger = report.ledger
+    if ledger is None or not ledger.dropped or ledger.dropped < ledger.frames:
+        return None
+    last = ledger.rows[-1] if ledger.rows else None
+    why = f" ({last.stage}: {last.reason})" if last is not None else ""
+    what = f"no frame was delivered: all {ledger.frames} were dropped{why}"
+    if last is not None and report.stages and last.stage == report.stages[-1].name:
+        return OutputError(what, cure=f"is anybody there to take {job.output!r}?")
+    return NoFrameLeft(what, cure="a larger --max-latency drops less")
 
 
 def _is_degraded(report: Report) -> bool:

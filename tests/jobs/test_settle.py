@@ -11,10 +11,18 @@ import pytest
 from clips import make
 
 from mpflow.accounts import LedgerSummary, LostFrame
-from mpflow.errors import Degraded, Interrupted, MpflowError, Refused, ResourceError
+from mpflow.errors import (
+    Degraded,
+    Interrupted,
+    MpflowError,
+    NoFrameLeft,
+    OutputError,
+    Refused,
+    ResourceError,
+)
 from mpflow.jobs.settle import settle
 from mpflow.media.chunks import Chunk
-from mpflow.report import Report
+from mpflow.report import Report, StageReport
 from mpflow.session import JobResult
 from mpflow.spec import JobSpec, parts_name
 
@@ -161,3 +169,26 @@ def test_the_mark_of_a_finished_output_is_cleared_away(tmp_path: Path) -> None:
     job = JobSpec("1", "in.mp4", str(output), "x", parts=str(parts))
     settle(job, JobResult(Report("1", "in.mp4"), None))
     assert not parts.exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind", "status"), [("detect", NoFrameLeft, 1), ("send", OutputError, 2)]
+)
+def test_a_stream_of_which_nobody_saw_a_frame_is_an_error(
+    stage: str, kind: type[MpflowError], status: int
+) -> None:
+    rows = (LostFrame(0, None, "dropped", stage, "too old: 2 ms old"),)
+    stages = (StageReport("receive"), StageReport("detect"), StageReport("send"))
+    report = Report("1", "in", "out", live=True, stages=stages)
+    job = JobSpec("1", "in", "out", live=True)
+
+    def settled_with(**counts: int) -> MpflowError | None:
+        ledger = LedgerSummary(rows=rows, **counts)
+        return settle(job, JobResult(msgspec.structs.replace(report, ledger=ledger), None)).error
+
+    error = settled_with(frames=40, dropped=40)
+    assert isinstance(error, kind)
+    assert error.exit_status == status
+    assert "all 40 were dropped" in error.what
+    assert settled_with(frames=40, dropped=39, delivered=1) is None
+    assert settled_with() is None
