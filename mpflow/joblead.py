@@ -20,6 +20,7 @@ from mpflow.lifecycle import JobState
 from mpflow.metrics import Progress
 from mpflow.notices import Notices
 from mpflow.policies.hang import HangWatch
+from mpflow.policies.limits import FLOOR_S, LIVE_FLOOR_S, Pace
 from mpflow.pool import Pool
 from mpflow.report import Report
 from mpflow.rescue import Rescue
@@ -43,7 +44,7 @@ class JobLead:
         self._notices = notices
         self._trouble = trouble
         self._progress = Progress(run.spec.stall)
-        self._hangs = HangWatch()
+        self._hangs = HangWatch(pace=Pace(LIVE_FLOOR_S if run.job.live else FLOOR_S))
         run.rescue = Rescue(run, pool.restart, trouble)
         self._windows = windows
         trouble.begin(run.job)

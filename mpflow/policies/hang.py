@@ -68,7 +68,7 @@ class HangWatch:
     """
 
     lock_limit: float = LOCK_LIMIT_S
-    _pace: Pace = field(default_factory=Pace)
+    pace: Pace = field(default_factory=Pace)
     _rows: dict[int, WorkerStats] = field(default_factory=dict)
     _since: dict[int, float] = field(default_factory=dict)
     _keeper: int | None = None
@@ -96,7 +96,7 @@ class HangWatch:
 
     def limit_of(self, sight: Sight) -> float:
         """The seconds this worker may take without a sign of life, as things stand."""
-        return self._pace.limit(sight.stage, asked=sight.limit, at_an_end=sight.at_an_end)
+        return self.pace.limit(sight.stage, asked=sight.limit, at_an_end=sight.at_an_end)
 
     def _moved(self, sights: Sequence[Sight], pid: int) -> bool:
         """Whether a process showed life since the last look, and so had let the lock go."""
@@ -117,7 +117,7 @@ class HangWatch:
         ]
 
     def _judge(self, sight: Sight, now: float) -> Overdue | None:
-        self._pace.note(sight.worker, sight.stage, sight.row)
+        self.pace.note(sight.worker, sight.stage, sight.row)
         alive = self._rows.get(sight.worker) != sight.row
         self._rows[sight.worker] = sight.row
         if alive or not sight.at_work:

@@ -17,7 +17,9 @@ FACTOR = 20.0
 FLOOR_S = 15.0
 END_FLOOR_S = 60.0
 UNMEASURED_S = 60.0
-"""The ends read and write files, disks and networks; and nothing is known before a first batch."""
+LIVE_FLOOR_S = 5.0
+"""The ends read and write files, disks and networks; nothing is known before a first batch; and in
+a live run a hung stage is a hole in the picture."""
 
 
 REMEMBERED = 2000
@@ -42,8 +44,9 @@ class _Slowest:
 
 @dataclass
 class Pace:
-    """The slowest average service time of each stage of late."""
+    """The slowest average service time of each stage of late; no limit is below ``floor``."""
 
+    floor: float = FLOOR_S
     _slowest: dict[int, _Slowest] = field(default_factory=dict)
     _last: dict[int, WorkerStats] = field(default_factory=dict)
 
@@ -63,5 +66,5 @@ class Pace:
         slowest = self._slowest.get(stage)
         if slowest is None:
             return UNMEASURED_S
-        floor = END_FLOOR_S if at_an_end else FLOOR_S
+        floor = END_FLOOR_S if at_an_end else self.floor
         return max(floor, FACTOR * slowest.before, FACTOR * slowest.now)

@@ -7,7 +7,14 @@ from dataclasses import replace
 import pytest
 
 from mpflow.policies.hang import HangWatch, Sight
-from mpflow.policies.limits import END_FLOOR_S, FLOOR_S, REMEMBERED, UNMEASURED_S, Pace
+from mpflow.policies.limits import (
+    END_FLOOR_S,
+    FLOOR_S,
+    LIVE_FLOOR_S,
+    REMEMBERED,
+    UNMEASURED_S,
+    Pace,
+)
 from mpflow.shm import Doing, WorkerStats
 
 ROW = WorkerStats(0, 0, 0, 0, 0, 0, Doing.WORKING, 0)
@@ -187,3 +194,15 @@ def test_a_slow_stretch_is_forgotten_after_some_thousand_batches() -> None:
         limits.append(pace.limit(1, asked=0.0, at_an_end=False))
     assert limits[: REMEMBERED + 1] == [200.0] * (REMEMBERED + 1)
     assert limits[-1] == FLOOR_S
+
+
+def test_a_live_run_waits_for_a_hung_stage_less_long() -> None:
+    busy = replace(HOLDER, row=replace(ROW, batches=10, busy_ns=10**8), limit=0.0)
+
+    def told(pace: Pace) -> list[bool]:
+        hang = HangWatch(pace=pace)
+        hang.look([HOLDER], None, 0.0)
+        return [bool(hang.look([busy], None, now)) for now in (1.0, 5.5, 6.5, 15.5, 16.5)]
+
+    assert told(Pace()) == [False, False, False, False, True]
+    assert told(Pace(LIVE_FLOOR_S)) == [False, False, True, True, True]
