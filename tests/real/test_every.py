@@ -15,9 +15,17 @@ from mpflow.session import Session
 FRAMES = 120
 
 
-def run(folder: Path, source: Path, *between: dict[str, Any], kill: bool = False) -> Any:
+def run(
+    folder: Path,
+    source: Path,
+    *between: dict[str, Any],
+    kill: bool = False,
+    workers: int = 1,
+    max_batch: int = 4,
+) -> Any:
     """The faces of a clip with a man in every frame."""
-    detect = {"stage": "detect", "options": {"device": "cpu", "every": 3, "max_batch": 4}}
+    options = {"device": "cpu", "every": 3, "max_batch": max_batch}
+    detect = {"stage": "detect", "workers": workers, "options": options}
     spec = pipeline_of(folder, {"stage": "decode"}, detect, *between, {"stage": "faces-json"})
     job = job_in(folder, source=str(source))
     strikes: dict[Any, Any] = {50: lambda pid: kill_workers(pid, "detect")} if kill else {}
@@ -46,3 +54,14 @@ def test_every_frame_has_the_face_although_one_in_three_is_looked_at(
     assert result.report.leases_left == 0 and result.report.restarts == int(kill)
     ledger = result.report.ledger
     assert ledger is not None and ledger.delivered == FRAMES
+
+
+def test_several_workers_look_at_every_frame_as_none_has_the_next_look(
+    tmp_path: Path, model_store: ModelStore
+) -> None:
+    model_store.path("yunet")
+    marks_in(tmp_path)
+    result, lines = run(tmp_path, model_store.path("carphone"), workers=2, max_batch=1)
+    assert [line["frame"] for line in lines] == list(range(FRAMES))
+    assert all(line["faces"][0]["points"] for line in lines)
+    assert any("every=3" in warning for warning in result.report.warnings)
