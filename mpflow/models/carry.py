@@ -208,7 +208,10 @@ def between(before: Look, here: View, after: Look) -> list[Face]:
             continue
         mate = min(mates, key=lambda pair: _distance(face, pair[0]))
         lone.remove(mate)
-        faces.append(_grown(_hull(face, mate[0]), nearest))
+        if _meet(face, mate[0]):
+            faces.append(_grown(_hull(face, mate[0]), nearest))
+        else:  # it may be another person's
+            faces.append(_hull(grown, mate[1]))
     return faces + [grown for _, grown in lone]
 
 

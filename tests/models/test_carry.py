@@ -145,6 +145,17 @@ def test_a_face_of_one_look_alone_is_covered_too() -> None:
         assert any(inside(AWAY, face) for face in faces)
 
 
+def test_one_face_that_goes_beside_one_that_comes_is_not_taken_for_one_that_moves_only() -> None:
+    """Where the boxes of two looks do not touch they may be two people: either may move on."""
+    came = moved(FACE, 50)
+    looks = Look(view(0), [FACE]), Look(view(4), [came])
+    for here in map(view, range(1, 4)):
+        faces = between(looks[0], here, looks[1])
+        for look in looks:
+            (grown,) = look.view.grown(look.faces, here)
+            assert any(inside(grown, face) for face in faces)
+
+
 def test_two_faces_side_by_side_are_told_apart_by_the_nearer_place() -> None:
     other = moved(FACE, 45)
     looks = Look(view(0), [FACE, other]), Look(view(2), [moved(other, 4), moved(FACE, 4)])
