@@ -22,6 +22,7 @@ from typing import Any
 
 from mpflow.alertcommand import AlertCommands, command_words
 from mpflow.diskwatch import DiskWatch
+from mpflow.urls import hide_credentials
 
 EVERY_S = 10.0
 """The command is run for one alert of a kind in this time."""
@@ -88,6 +89,7 @@ class Alerts:
         if len(self._counts) >= MOST_KINDS and kind not in self._counts:
             kind = "other"
         self._counts[kind] += 1
+        text = hide_credentials(text)
         self._note("warning", f"alert: {text}", frame)
         if self._commands is None:
             return

@@ -12,6 +12,8 @@ import signal
 import traceback
 from typing import Any, ClassVar
 
+from mpflow.urls import hide_credentials
+
 EXIT_OK = 0
 EXIT_INTERNAL = 1
 EXIT_USAGE = 2
@@ -32,14 +34,17 @@ LONGEST_TEXT = 8_000
 
 
 class MpflowError(Exception):
-    """Base of all errors of mpflow: ``what`` happened and the ``cure``, if one is known."""
+    """Base of all errors of mpflow: ``what`` happened and the ``cure``, if one is known.
+
+    Whoever is told of it, in whatever way, is not told what lets somebody in by a URL.
+    """
 
     exit_status: ClassVar[int] = EXIT_INTERNAL
 
     def __init__(self, what: str, *, cure: str = "", facts: dict[str, Any] | None = None) -> None:
-        super().__init__(what, cure)
-        self.what = what
-        self.cure = cure
+        self.what = hide_credentials(what)
+        self.cure = hide_credentials(cure)
+        super().__init__(self.what, self.cure)
         self.facts = dict(facts or {})
         self.remote_traceback = ""
 

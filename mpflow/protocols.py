@@ -52,6 +52,19 @@ WITH_PORT = frozenset(name for name, protocol in PROTOCOLS.items() if protocol.p
 LISTENING = frozenset(name for name, protocol in PROTOCOLS.items() if protocol.listens)
 """Protocols whose senders can be waited for."""
 
+_NO_SRT = "the FFmpeg that comes with PyAV has no SRT: "
+SRT_READ = (
+    f"{_NO_SRT}put a program between that speaks it, for example srt-live-transmit"
+    " 'srt://:9000' udp://127.0.0.1:5000, and read -i udp://127.0.0.1:5000"
+)
+"""What to do instead of reading ``srt://``."""
+
+SRT_WRITTEN = (
+    f"{_NO_SRT}write -o udp://127.0.0.1:5000, and put a program behind that speaks it, for example"
+    " srt-live-transmit udp://127.0.0.1:5000 srt://HOST:9000"
+)
+"""What to do instead of writing to ``srt://``."""
+
 
 def device_of(text: str) -> str | None:
     """The path of a video device, if the text means one: by its name, or by what is there."""

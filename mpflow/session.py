@@ -27,7 +27,7 @@ from mpflow.errors import InternalError, MpflowError, PeerLost
 from mpflow.reactor import STOP_SIGNALS
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec
-from mpflow.urls import hide_credentials
+from mpflow.urls import shown
 
 LEAVE_S = 10.0
 """How long the supervisor may take to leave before it is killed."""
@@ -159,7 +159,7 @@ class Session:
             f"the supervisor (pid {self._process.pid}) ended {how}",
             cure="run again",
         )
-        ends = hide_credentials(job.input), hide_credentials(job.output)
+        ends = shown(job.input), shown(job.output)
         report = Report(job.id, *ends, partial=job.partial)
         return JobResult(report, error)
 

@@ -14,7 +14,7 @@ from mpflow.metrics import Progress
 from mpflow.report import Report, StageReport, WorkerHistory, history, with_latency
 from mpflow.shm import State, WorkerStats
 from mpflow.survey import advice_of
-from mpflow.urls import hide_credentials
+from mpflow.urls import hide_credentials, shown
 
 
 def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report:
@@ -23,9 +23,9 @@ def report_of(run: JobRun, progress: Progress, alerts: dict[str, int]) -> Report
     complete = wrote is not None and wrote.complete and run.error is None
     report = Report(
         job=run.job.id,
-        input=hide_credentials(run.job.input),
-        output=hide_credentials(run.job.output),
-        partial="" if complete else hide_credentials(run.job.partial),
+        input=shown(run.job.input),
+        output=shown(run.job.output),
+        partial="" if complete else shown(run.job.partial),
         playable=wrote is not None and wrote.playable and wrote.frames > 0,
         complete=complete,
         frames_read=read.frames if read else progress.frames_at(0),

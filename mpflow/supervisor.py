@@ -44,7 +44,7 @@ from mpflow.reactor import STOP_SIGNALS, Reactor
 from mpflow.report import Report
 from mpflow.spec import JobSpec, PipelineSpec, settings_of
 from mpflow.trouble import Trouble
-from mpflow.urls import hide_credentials, is_url
+from mpflow.urls import is_url, shown
 from mpflow.windows import Windows
 
 TICK_S = 0.1
@@ -276,7 +276,7 @@ class Supervisor:
         if self._spec.offline and is_url(self._queue[0].input):
             job = self._queue.popleft()
             cure = "leave out --offline, or download the file first"
-            self._refuse(job, Refused(f"{job.input!r} is on the network", cure=cure))
+            self._refuse(job, Refused(f"{shown(job.input)!r} is on the network", cure=cure))
             return
         try:
             if self._pool.workers:
@@ -289,7 +289,7 @@ class Supervisor:
         job = self._queue.popleft()
         if not job.settings:
             job = msgspec.structs.replace(job, settings=settings_of(self._spec))
-        self._notices.note("info", f"job {job.id}: {job.input}")
+        self._notices.note("info", f"job {job.id}: {shown(job.input)}")
         run = JobRun(self._spec, job, self._pool.workers, self._notices.note)
         self._lead = JobLead(run, self._pool, self._notices, self._trouble, self._windows)
 
@@ -302,7 +302,7 @@ class Supervisor:
         self._notices.say_done(report, error)
 
     def _refuse(self, job: JobSpec, error: MpflowError) -> None:
-        report = Report(job.id, hide_credentials(job.input), hide_credentials(job.output))
+        report = Report(job.id, shown(job.input), shown(job.output))
         self._notices.say_done(report, errors.to_wire(error))
 
     def _dismiss(self) -> None:

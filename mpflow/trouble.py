@@ -15,6 +15,7 @@ from mpflow.launch import Handle
 from mpflow.notices import Notices
 from mpflow.spec import STDOUT, JobSpec, PipelineSpec
 from mpflow.trace import Mark, add_marks
+from mpflow.urls import hide_credentials, is_url
 
 MOST_MARKS = 10_000
 """A timeline gets so many moments at most, the last ones: a run may go on for weeks."""
@@ -37,7 +38,7 @@ class Trouble:
         self._job = job
         self._marks.clear()
         self._left_out = 0
-        to_disk = bool(job.output) and job.output != STDOUT
+        to_disk = bool(job.output) and job.output != STDOUT and not is_url(job.output)
         self._alerts.watch_disk(Path(job.output).parent if to_disk else None, self._low_disk)
 
     def hear(self, handle: Handle, message: Message) -> None:
@@ -79,7 +80,7 @@ class Trouble:
         """Keep a moment for the timeline, if there will be one."""
         if self._job.trace:
             self._left_out += len(self._marks) == MOST_MARKS
-            self._marks.append(Mark(time.monotonic_ns(), name, worker))
+            self._marks.append(Mark(time.monotonic_ns(), hide_credentials(name), worker))
 
     def tick(self, now: float) -> None:
         """Look at the disk, and after the user's commands."""

@@ -228,3 +228,12 @@ def test_a_stage_that_names_ever_new_kinds_fills_no_memory(tmp_path: Path) -> No
         counts = alerts.take_counts()
         assert len(counts) == len(alerts._kinds) == MOST_KINDS + 1
         assert counts["other"] == 2 * MOST_KINDS
+
+
+def test_an_alert_tells_nobody_what_lets_somebody_in(tmp_path: Path) -> None:
+    told = Told()
+    with alerts_with(writer(tmp_path), told) as alerts:
+        alerts.raise_("reconnect", "'rtsp://bob:pw x@cam/1' is away", now=0.0)
+        wait_until_idle(alerts, 0.0)
+    assert got(tmp_path)[0]["text"] == "'rtsp://***@cam/1' is away"
+    assert told.lines[0][1] == "alert: 'rtsp://***@cam/1' is away"

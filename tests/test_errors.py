@@ -69,3 +69,9 @@ def test_lack_of_memory_is_seen_below_what_was_raised_over_it() -> None:
     assert errors.is_out_of_memory(error)
     error.__cause__ = KeyError("input")
     assert not errors.is_out_of_memory(error)
+
+
+def test_no_error_tells_what_lets_somebody_in() -> None:
+    error = errors.InputError("'rtsp://bob:p w@cam/1' is gone", cure="try http://h/?token=s")
+    assert str(error) == "'rtsp://***@cam/1' is gone (try http://h/?token=***)"
+    assert error.args == (error.what, error.cure)

@@ -7,20 +7,6 @@ import pytest
 
 from mpflow.errors import OutputError
 from mpflow.logbook import Logbook, LogRecord
-from mpflow.urls import hide_credentials
-
-
-@pytest.mark.parametrize(
-    ("text", "clean"),
-    [
-        ("open rtsp://bob:s3cret@cam/1 failed", "open rtsp://***@cam/1 failed"),
-        ("rtmp://key@host/app and http://u:p@h/", "rtmp://***@host/app and http://***@h/"),
-        ("http://user:p@ss@host/x", "http://***@host/x"),
-        ("plain a@b.c and http://host/a@b", "plain a@b.c and http://host/a@b"),
-    ],
-)
-def test_credentials_of_urls_are_hidden(text: str, clean: str) -> None:
-    assert hide_credentials(text) == clean
 
 
 def test_a_text_is_kept_once_and_its_repeats_are_counted(tmp_path: Path) -> None:

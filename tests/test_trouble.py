@@ -13,6 +13,7 @@ import pytest
 
 from mpflow import trouble
 from mpflow.channel import Channel
+from mpflow.diskwatch import DiskWatch
 from mpflow.notices import Notices
 from mpflow.spec import JobSpec, PipelineSpec
 from mpflow.trace import Trace
@@ -60,3 +61,25 @@ def test_without_a_timeline_no_moment_is_kept(told: Trouble) -> None:
         told.steered(f"moment {number}")
     assert not told._marks
     assert told.conclude(0) == {}
+
+
+def test_a_timeline_does_not_have_what_lets_somebody_in(told: Trouble, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    began = time.monotonic_ns()
+    told.begin(JobSpec("1", "camera", trace=str(path)))
+    Trace(path, began).close()
+    told.steered("'rtmp://host/app/k3y k3y' is back")
+    told.conclude(began)
+    assert "rtmp://host/app/***' is back" in path.read_text()
+    assert "k3y" not in path.read_text()
+
+
+def test_no_disk_is_watched_for_an_output_in_the_network(
+    monkeypatch: pytest.MonkeyPatch, told: Trouble
+) -> None:
+    watched: list[Path] = []
+    monkeypatch.setattr(DiskWatch, "__init__", lambda self, folder, limit: watched.append(folder))
+    told.begin(JobSpec("1", "camera", "rtmp://bob:pw@host/app/k3y"))
+    assert not watched
+    told.begin(JobSpec("1", "camera", "out.ts"))
+    assert watched == [Path()]

@@ -29,7 +29,7 @@ from mpflow.console.output import mute
 from mpflow.errors import EXIT_OK
 from mpflow.jobs.batch import Outcome
 from mpflow.spec import JobSpec
-from mpflow.urls import hide_credentials
+from mpflow.urls import shown
 
 _WARNINGS = ("warning", "error", "critical")
 _PROGRESS = (
@@ -48,7 +48,7 @@ class Lines:
     def started(self, job: JobSpec) -> None:
         """A job is given to the session."""
         self._job = job.id
-        ends = {"input": hide_credentials(job.input), "output": hide_credentials(job.output)}
+        ends = {"input": shown(job.input), "output": shown(job.output)}
         self._write("start", job=job.id, **ends)
 
     def hear(self, message: Message) -> None:
@@ -75,7 +75,7 @@ class Lines:
             job=outcome.job.id,
             status=str(outcome.status),
             exit_status=EXIT_OK if error is None else error.exit_status,
-            output=hide_credentials(outcome.job.output),
+            output=shown(outcome.job.output),
             partial="" if report is None else report.partial,
             note=outcome.note,
             error=None

@@ -10,7 +10,7 @@ from mpflow.console.course import Course
 from mpflow.console.live_arguments import LiveArguments
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
-from mpflow.urls import hide_credentials
+from mpflow.urls import shown
 
 if TYPE_CHECKING:  # loaded when the supervisor has been started, not before
     from mpflow.config import Resolved
@@ -44,8 +44,8 @@ def show_live_plan(arguments: LiveArguments) -> None:
     planned = _plan(arguments, resolved, None)
     if arguments.as_json:
         ends = {
-            "input": hide_credentials(planned.job.input),
-            "output": hide_credentials(planned.job.output),
+            "input": shown(planned.job.input),
+            "output": shown(planned.job.output),
         }
         job = {**msgspec.to_builtins(planned.job), **ends}
         click.echo(json.dumps({**resolved.as_data(), "jobs": [job]}, ensure_ascii=False))

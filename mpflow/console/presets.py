@@ -7,7 +7,7 @@ from typing import Any
 
 from mpflow.config import Resolved, load_preset, preset_names
 from mpflow.jobs import Planned
-from mpflow.urls import hide_credentials
+from mpflow.urls import shown
 
 
 def preset_lines() -> Iterator[str]:
@@ -43,7 +43,7 @@ def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
     """What a run would do with each input."""
     for planned in plan:
         job = planned.job
-        source, output = hide_credentials(job.input), hide_credentials(job.output)
+        source, output = shown(job.input), shown(job.output)
         if planned.error is not None:
             yield f"{source}: would fail: {planned.error}"
         elif planned.skipped:

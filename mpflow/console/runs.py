@@ -15,7 +15,7 @@ from mpflow.console.arguments import Arguments
 from mpflow.console.course import Course
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
-from mpflow.urls import hide_credentials
+from mpflow.urls import shown
 
 if TYPE_CHECKING:  # loaded when the supervisor has been started, not before
     from mpflow.console.show import Display
@@ -50,8 +50,8 @@ def show_plan(arguments: Arguments) -> None:
         jobs = [
             {
                 **msgspec.to_builtins(planned.job),
-                "input": hide_credentials(planned.job.input),
-                "output": hide_credentials(planned.job.output),
+                "input": shown(planned.job.input),
+                "output": shown(planned.job.output),
                 "error": None if planned.error is None else planned.error.what,
                 "skipped": planned.skipped,
             }

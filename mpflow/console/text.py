@@ -17,7 +17,7 @@ from mpflow.errors import Degraded, InternalError, Interrupted, MpflowError
 from mpflow.jobs.batch import Outcome, Status
 from mpflow.logbook import LEVELS
 from mpflow.report import Report
-from mpflow.urls import hide_credentials, is_url
+from mpflow.urls import hide_credentials, is_url, shown
 
 _MARKS = {
     Status.DONE: "done",
@@ -115,7 +115,7 @@ def batch_table(outcomes: Sequence[Outcome], units: str = "inputs") -> list[str]
 
 def name_of(path: str) -> str:
     """What an input is called: a file by its last part, a URL without what lets somebody in."""
-    return hide_credentials(path) if is_url(path) else Path(path).name or path
+    return shown(path) if is_url(path) else Path(path).name or path
 
 
 def counted(count: int, noun: str) -> str:
@@ -136,7 +136,7 @@ def size(count: int) -> str:
 def _row(outcome: Outcome) -> tuple[str, str, str, str]:
     report, error = outcome.report, outcome.error
     frames = counted(report.frames_written, "frame") if report is not None else "-"
-    name, output = name_of(outcome.job.input), hide_credentials(outcome.job.output)
+    name, output = name_of(outcome.job.input), shown(outcome.job.output)
     if error is not None:
         kept = f" -> {report.partial}" if report is not None and report.partial else ""
         return _MARKS[outcome.status], frames, name, error.what + kept
@@ -159,14 +159,14 @@ def show_outcome(outcome: Outcome, log: Log, *, alone: bool, debug: bool = False
         if whole and outcome.report is not None:
             _show_summary(outcome.report, alone=alone)
         if not alone:
-            say(f"mpflow: {hide_credentials(outcome.job.input)}:")
+            say(f"mpflow: {shown(outcome.job.input)}:")
         show_error(outcome.error, debug=debug, log=log)
         if not whole and outcome.report is not None:
             _show_irregular(outcome.report)
     elif outcome.status is Status.DONE and outcome.report is not None:
         _show_summary(outcome.report, alone=alone)
     elif alone:
-        output = hide_credentials(outcome.job.output)
+        output = shown(outcome.job.output)
         say(f"mpflow: {output}: {outcome.status}, {outcome.note}")
 
 

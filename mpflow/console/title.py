@@ -7,6 +7,7 @@ The kernel shows the memory between arg_start and arg_end (proc(5), /proc/PID/st
 from __future__ import annotations
 
 import ctypes
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def hide_credentials_in_title() -> None:
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         start, end = (int(fields[number - 3]) for number in (_ARG_START, _ARG_START + 1))
         if start < end:
-            shown = ctypes.string_at(start, end - start).decode("latin-1")  # one byte, one place
-            for begin, stop in secret_spans(shown):
-                ctypes.memset(start + begin, ord("*"), stop - begin)
+            title = ctypes.string_at(start, end - start).decode("latin-1")  # one byte, one place
+            for word in re.finditer(r"[^\0]+", title):
+                for begin, stop in secret_spans(word[0], whole=True):
+                    ctypes.memset(start + word.start() + begin, ord("*"), stop - begin)

@@ -27,7 +27,7 @@ from mpflow.jobs.settle import settle
 from mpflow.report import Report
 from mpflow.session import JobResult, Session
 from mpflow.spec import JobSpec
-from mpflow.urls import hide_credentials
+from mpflow.urls import shown
 
 BREATH_MS = 250
 """How often ``idle`` is called while nothing happens."""
@@ -120,7 +120,7 @@ class Batch:
             with folders_for(job):
                 result = settle(job, self._converse(self._session, job), strict=strict)
         except MpflowError as error:
-            ends = hide_credentials(job.input), hide_credentials(job.output)
+            ends = shown(job.input), shown(job.output)
             result = JobResult(Report(job.id, *ends), error)
         return _judge(job, result)
 

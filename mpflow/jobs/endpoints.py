@@ -8,37 +8,22 @@ to do instead. Nothing is opened here; what only a connection tells comes later.
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Collection
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from mpflow.errors import ConfigError, InputError, MpflowError, OutputError
 from mpflow.importer import did_you_mean
+from mpflow.protocols import PROTOCOLS, SRT_READ, SRT_WRITTEN, VIDEO_MAJOR, WITH_PORT, device_of
 from mpflow.spec import STDOUT
-from mpflow.urls import is_url
-
-READ = ("rtsp", "rtsps", "rtmp", "rtmps", "udp", "tcp", "tls", "http", "https")
-WRITTEN = ("rtmp", "rtmps", "rtsp", "rtsps", "udp", "tcp", "tls", "http", "https")
-
-WITH_PORT = frozenset({"udp", "tcp", "tls"})
-"""Protocols without a port of their own."""
+from mpflow.urls import is_url, shown
 
 STREAM_FILES = frozenset({".ts", ".m2ts", ".mkv", ".mp4", ".mov", ".flv", ".nut"})
 """What a file is named that is written as the stream comes."""
 
-VIDEO_MAJOR = 81
-"""The device number of Video4Linux (Linux, Documentation/admin-guide/devices.txt)."""
-
-_DEVICE = re.compile(r"(?:v4l2:)?(/dev/video\d+|(?<=v4l2:).+)")
-_SRT_IN = (
-    "the FFmpeg that comes with PyAV has no SRT: put a program between that speaks it, for example"
-    " srt-live-transmit 'srt://:9000' udp://127.0.0.1:5000, and read -i udp://127.0.0.1:5000"
-)
-_SRT_OUT = (
-    "the FFmpeg that comes with PyAV has no SRT: write -o udp://127.0.0.1:5000, and put a program"
-    " behind that speaks it, for example srt-live-transmit udp://127.0.0.1:5000 srt://HOST:9000"
+_SIGNS = (
+    "write HOST or HOST:PORT, an IPv6 address in brackets, and signs in a password as %23 for #,"
+    " %2F for /, %3F for ?, %40 for @"
 )
 _FILE_URL = "write the path alone, without file://"
 
@@ -56,7 +41,7 @@ def check_input(text: str, *, listens: bool = False) -> None:
         )
     if is_url(text):
         url = _parts(text, InputError)
-        _require_scheme(url.scheme, READ, "read", {"srt": _SRT_IN, "file": _FILE_URL}, InputError)
+        _require_scheme(url.scheme, "read", {"srt": SRT_READ, "file": _FILE_URL}, InputError)
         _require_address(text, url, InputError, listens=listens)
     elif (device := device_of(text)) is not None:
         _require_device(device, InputError, "is the camera plugged in, and its driver loaded?")
@@ -73,8 +58,8 @@ def check_output(text: str, *, named_format: bool = False) -> None:
         return
     if is_url(text):
         url = _parts(text, OutputError)
-        cures = {"srt": _SRT_OUT, "file": _FILE_URL}
-        _require_scheme(url.scheme, WRITTEN, "write to", cures, OutputError)
+        cures = {"srt": SRT_WRITTEN, "file": _FILE_URL}
+        _require_scheme(url.scheme, "write to", cures, OutputError)
         _require_address(text, url, OutputError, listens=False)
     elif (device := device_of(text)) is not None:
         _require_device(
@@ -84,37 +69,31 @@ def check_output(text: str, *, named_format: bool = False) -> None:
         _require_place(text, named_format=named_format)
 
 
-def device_of(text: str) -> str | None:
-    """The path of a video device, if the text means one."""
-    found = _DEVICE.fullmatch(text)
-    return None if found is None else found[1]
-
-
 def is_file(text: str) -> bool:
     """Whether an end of a live run is a file: no URL, no device, not standard output."""
     return text != STDOUT and not is_url(text) and device_of(text) is None
 
 
 def _parts(text: str, kind: type[MpflowError]) -> SplitResult:
-    """A URL taken apart, whose port is a number."""
+    """A URL taken apart, whose port is a number.
+
+    Of urllib's own words none are told, not even in a traceback: they may be a password's.
+    """
     try:
         url = urlsplit(text)
         _ = url.port
-    except ValueError as error:
-        raise kind(f"{text!r} is no URL: {error}", cure="correct it") from error
+    except ValueError:
+        why = f"{shown(text)!r} is no URL: what follows its host is no port"
+        raise kind(why, cure=_SIGNS) from None
     return url
 
 
 def _require_scheme(
-    scheme: str,
-    known: Collection[str],
-    doing: str,
-    cures: dict[str, str],
-    kind: type[MpflowError],
+    scheme: str, doing: str, cures: dict[str, str], kind: type[MpflowError]
 ) -> None:
-    if scheme in known:
+    if scheme in PROTOCOLS:
         return
-    otherwise = f"{did_you_mean(scheme, known)} (a file or a /dev/videoN will do, too)"
+    otherwise = f"{did_you_mean(scheme, PROTOCOLS)} (a file or a /dev/videoN will do, too)"
     raise kind(f"{scheme}:// is nothing mpflow can {doing}", cure=cures.get(scheme, otherwise))
 
 
@@ -122,10 +101,10 @@ def _require_address(
     text: str, url: SplitResult, kind: type[MpflowError], *, listens: bool
 ) -> None:
     if not url.hostname and not listens:
-        raise kind(f"{text!r} names no host", cure=f"write {url.scheme}://HOST...")
+        raise kind(f"{shown(text)!r} names no host", cure=f"write {url.scheme}://HOST...")
     if url.scheme in WITH_PORT and url.port is None:
         host = url.hostname or ""
-        raise kind(f"{text!r} names no port", cure=f"write {url.scheme}://{host}:PORT")
+        raise kind(f"{shown(text)!r} names no port", cure=f"write {url.scheme}://{host}:PORT")
 
 
 def _require_device(path: str, kind: type[MpflowError], cure: str) -> None:
@@ -150,9 +129,9 @@ def _require_file(text: str) -> None:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise InputError(
-            f"there is no file {text!r}: {why}",
+            f"there is no file {shown(text)!r}: {why}",
             cure="check the path; a stream has a URL, rtsp://HOST/PATH for example",
-        ) from error
+        ) from None  # a mistyped URL is no URL any more in the words of the system
     if stat.S_ISDIR(status.st_mode):
         raise InputError(
             f"{text!r} is a folder, and a live run has one input",
@@ -166,12 +145,13 @@ def _require_place(text: str, *, named_format: bool) -> None:
         raise OutputError(f"{text!r} is a folder", cure="name a file in it")
     if not path.parent.is_dir():
         raise OutputError(
-            f"the folder {str(path.parent)!r} of the output does not exist", cure="create it"
+            f"the folder of the output {shown(text)!r} does not exist",
+            cure="create it; a stream has a URL, rtsp://HOST/PATH for example",
         )
     if path.suffix.lower() not in STREAM_FILES and not named_format:
         endings = " ".join(sorted(STREAM_FILES))
         raise OutputError(
-            f"{text!r} does not say which container to write",
+            f"{shown(text)!r} does not say which container to write",
             cure=f"end it in one of {endings}, or name a --format; a stream has a URL,"
-            " rtmp://HOST/APP/KEY for example",
+            " rtsp://HOST/PATH for example",
         )

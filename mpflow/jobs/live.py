@@ -16,7 +16,7 @@ from mpflow.jobs.conflicts import Confirm, Planned, check_apart, settle_existing
 from mpflow.jobs.endpoints import check_input, check_output, is_file
 from mpflow.jobs.sidefiles import refuse_foreign, with_side_files
 from mpflow.spec import STDOUT, JobSpec, PipelineSpec
-from mpflow.urls import is_url
+from mpflow.urls import is_url, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +93,13 @@ def check_on_line(spec: PipelineSpec, planned: Planned) -> None:
     """Raise Refused for a network end under ``offline``."""
     for end in (planned.job.input, planned.job.output):
         if spec.offline and is_url(end):
-            raise Refused(f"{end!r} is on the network", cure="leave out --offline")
+            raise Refused(f"{shown(end)!r} is on the network", cure="leave out --offline")
 
 
 def _check_ends(planned: Planned, written: Sequence[str]) -> None:
     job = planned.job
     if job.input == job.output:
         raise OutputError(
-            f"{job.input!r} is both the input and the output", cure="choose another output"
+            f"{shown(job.input)!r} is both the input and the output", cure="choose another output"
         )
     check_apart([planned], written)

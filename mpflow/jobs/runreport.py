@@ -25,7 +25,7 @@ from mpflow.jobs.batch import Outcome
 from mpflow.jobs.sidefiles import check_side_file, require_ours
 from mpflow.linefile import file_error
 from mpflow.report import Report, StageReport
-from mpflow.urls import hide_credentials
+from mpflow.urls import hide_credentials, shown
 
 VERSION = 1
 """Changes when a reader of the file would have to."""
@@ -79,7 +79,7 @@ class RunReport:
         return {
             "format": VERSION,
             "mpflow": __version__,
-            "command": list(self.command),
+            "command": [shown(word) for word in self.command],
             "started": self.started.isoformat(timespec="seconds"),
             "seconds": round((ended - self.started).total_seconds(), 3),
             "exit_status": exit_status,
@@ -98,8 +98,8 @@ def job_values(outcome: Outcome) -> dict[str, Any]:
     job, error = outcome.job, outcome.error
     return {
         "job": job.id,
-        "input": job.input,
-        "output": job.output,
+        "input": shown(job.input),
+        "output": shown(job.output),
         "frames": {"start": job.start, "stop": job.stop},
         "resumed": job.resume,
         "status": str(outcome.status),

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import cast
-from urllib.parse import urlsplit
 
 import av
 from av import ContainerFormat
@@ -27,18 +26,9 @@ from mpflow.errors import ConfigError, OutputError
 from mpflow.media.address import authorities
 from mpflow.media.muxer import FRAGMENTED, Fragments
 from mpflow.media.source import ffmpeg_name
+from mpflow.protocols import PROTOCOLS, SECURE, SRT_WRITTEN, device_of
 from mpflow.spec import STDOUT
-from mpflow.urls import hide_credentials, is_url
-
-_CONTAINERS = {
-    "rtmp": "flv",
-    "rtmps": "flv",
-    "rtsp": "rtsp",
-    "rtsps": "rtsp",
-    **dict.fromkeys(("udp", "tcp", "tls", "http", "https"), "mpegts"),
-}
-SECURE = frozenset({"rtmps", "rtsps", "tls", "https"})
-"""Protocols whose servers show a certificate."""
+from mpflow.urls import is_url, shown
 
 FIFO_PACKETS = 4
 """Packets on their way into FFmpeg's thread: a muxer that takes more than these is connected."""
@@ -47,12 +37,7 @@ FIFO_PACKETS = 4
 # that waits for another does so in vain, but for the last of them where the other track is silent.
 _AT_ONCE_US, _IN_FILE_US = "1", "500000"
 _SHORT = {"ts": "mpegts", "m2ts": "mpegts", "mkv": "matroska"}
-_DEVICE = re.compile(r"(?:v4l2:)?(/dev/video\d+|(?<=v4l2:).+)")
 _CAMERA = "video4linux2"
-_SRT = (
-    "write udp://127.0.0.1:5000, and have a program behind that speaks SRT:"
-    " srt-live-transmit udp://127.0.0.1:5000 srt://HOST:9000"
-)
 
 
 class Kind(Enum):
@@ -89,7 +74,7 @@ class Destination:
     @property
     def shown(self) -> str:
         """As a person may see it: without passwords and stream keys."""
-        return "standard output" if self.kind is Kind.STDOUT else repr(hide_credentials(self.text))
+        return "standard output" if self.kind is Kind.STDOUT else repr(shown(self.text))
 
     @property
     def is_lasting(self) -> bool:
@@ -150,8 +135,8 @@ def find_destination(text: str, container: str = "") -> Destination:
     """
     if text == STDOUT:
         return Destination(text, Kind.STDOUT, text, _container(container or "nut"))
-    if found := _DEVICE.fullmatch(text):
-        return Destination(text, Kind.DEVICE, found[1], _CAMERA)
+    if (device := device_of(text)) is not None:
+        return Destination(text, Kind.DEVICE, device, _CAMERA)
     if is_url(text):
         return _network(text, container)
     if not text:
@@ -161,12 +146,12 @@ def find_destination(text: str, container: str = "") -> Destination:
 
 
 def _network(text: str, container: str) -> Destination:
-    protocol = urlsplit(text).scheme.lower()
-    if protocol not in _CONTAINERS:
-        known = ", ".join(_CONTAINERS)
-        cure = _SRT if protocol == "srt" else f"one of {known}, a file, /dev/videoN or -"
+    protocol = text.partition(":")[0].lower()
+    if protocol not in PROTOCOLS:
+        known = ", ".join(PROTOCOLS)
+        cure = SRT_WRITTEN if protocol == "srt" else f"one of {known}, a file, /dev/videoN or -"
         raise OutputError(f"{protocol}:// is nothing that can be written to", cure=cure)
-    name = _container(container or _CONTAINERS[protocol])
+    name = _container(container or PROTOCOLS[protocol].container)
     return Destination(text, Kind.NETWORK, text, name, protocol)
 
 

@@ -12,9 +12,10 @@ import av
 
 from mpflow.errors import MpflowError, OutputError, ReaderGone, ResourceError
 from mpflow.media.address import authorities
-from mpflow.media.destination import SECURE, Caution, Destination, Kind
+from mpflow.media.destination import Caution, Destination, Kind
+from mpflow.protocols import PROTOCOLS, SECURE
 
-_TLS_PORTS = {"https": 443, "rtmps": 443, "rtsps": 322, "tls": 443}
+_TLS_PORT = 443
 _REASONS = {
     errno.ECONNREFUSED: "nothing listens there",
     errno.ETIMEDOUT: "it does not answer, or takes nothing more",
@@ -101,8 +102,12 @@ def is_hopeless(
 
 def _distrust(destination: Destination, caution: Caution) -> OutputError | None:
     """Ask a server for its certificate, and say what is wrong with it."""
-    url = urlsplit(destination.text)
-    host, port = url.hostname or "", url.port or _TLS_PORTS[destination.protocol]
+    try:
+        url = urlsplit(destination.text)
+        host, port = url.hostname or "", url.port
+    except ValueError:
+        return None  # FFmpeg has its own idea of such an address
+    port = port or PROTOCOLS[destination.protocol].port or _TLS_PORT
     context = ssl.create_default_context(cafile=caution.ca_file or authorities())
     try:
         with (

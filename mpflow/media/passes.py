@@ -23,10 +23,11 @@ from av.video.stream import VideoStream
 from mpflow.media.demux import steady
 from mpflow.media.index import NONE, Index, fingerprint, read_index
 from mpflow.media.length import Length
-from mpflow.media.source import open_input, shown
+from mpflow.media.source import open_input
 from mpflow.media.tally import Tally
 from mpflow.media.timeline import Continuity, Stamps, usual_step
 from mpflow.spec import MediaInfo
+from mpflow.urls import shown
 
 # How many key frames earlier to seek, in turn, where a demuxer comes out behind the one it should.
 _EARLIER = (0, 1, 3, 7, 15)

@@ -22,9 +22,9 @@ from av.video.stream import VideoStream
 
 from mpflow.errors import InputError
 from mpflow.media.pixels import is_rgb, ring_format
-from mpflow.media.source import explain_read, open_input, shown
+from mpflow.media.source import explain_read, open_input
 from mpflow.spec import MediaInfo, Ratio, StreamInfo, VideoInfo
-from mpflow.urls import is_url
+from mpflow.urls import is_url, shown
 
 # Video packets that may fail before the stream counts as one that cannot be decoded.
 _PATIENCE = 600

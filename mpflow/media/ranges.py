@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from mpflow.errors import ConfigError
-from mpflow.media.source import shown
+from mpflow.urls import shown
 
 Span = tuple[Fraction, Fraction | None]
 """Seconds on the input's clock; the end is not included, and None stands for the input's own."""

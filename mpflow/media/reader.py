@@ -24,10 +24,9 @@ from mpflow.media.length import Cut
 from mpflow.media.passes import Astray, Pass, checked_index
 from mpflow.media.pixels import Conform
 from mpflow.media.ranges import ALL_FRAMES, Frames
-from mpflow.media.source import shown
 from mpflow.media.tally import Tally
 from mpflow.spec import BEGINNING, MediaInfo, Place, SourceSummary
-from mpflow.urls import is_url
+from mpflow.urls import is_url, shown
 
 # Key frames to begin at, one earlier each time, before pictures are counted: some decoders give
 # nothing after a seek until they can trust it, and then the next key frame may be too late.

@@ -10,15 +10,10 @@ import av
 from av.container import InputContainer
 
 from mpflow.errors import InputError
-from mpflow.urls import hide_credentials, is_url
+from mpflow.urls import is_url, shown
 
 # Demuxers that accept plain text and make a picture or a song sheet of it.
 _TEXT_FORMATS = frozenset({"tty", "lrc", "srt", "ass", "webvtt", "microdvd", "subviewer"})
-
-
-def shown(path: str) -> str:
-    """The input's name as it may be shown: without the user name and password of a URL."""
-    return hide_credentials(path) if is_url(path) else path
 
 
 def ffmpeg_name(path: str) -> str:

@@ -1,10 +1,14 @@
-"""A URL's user name and password appear nowhere: not on a screen, in JSON, a log or a report."""
+"""What of a URL lets somebody in appears nowhere: not on a screen, in JSON, a log, a report, a
+timeline, an alert or the title of a process."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from commands import LIMIT_S, command_line
 
 URL = "http://bob:p@ss@127.0.0.1:9/film.mp4"
 WORDS = ("bob", "p@ss", "ss@")
@@ -30,3 +34,76 @@ def test_credentials_are_shown_nowhere(mpflow, here: Path, more: list[str]) -> N
     assert told.strip()
     for word in WORDS:
         assert word not in told, told
+
+
+SECRET = "s3cr3t"
+INPUTS = (
+    f"rtsp://{SECRET}:{SECRET}@127.0.0.1:9/1",
+    f"rtsp://{SECRET}:x {SECRET}@127.0.0.1:9/1",
+    f"rtsp://bob:x#{SECRET}@127.0.0.1:9/1",
+    f"rtsp://bob:x/{SECRET}@127.0.0.1:9/1",
+    f"http://127.0.0.1:9/a.flv?txSecret={SECRET}&X-Amz-Signature={SECRET}&jwt={SECRET}",
+    f"http://127.0.0.1:9/a?{SECRET}",
+    f"rtmp://127.0.0.1:9/{SECRET}",
+    f"rtmp://127.0.0.1:9//live/x'{SECRET}",
+    f"rtsp//bob:{SECRET}@cam/1",
+    f"srt://127.0.0.1:9?passphrase={SECRET}",
+    f"rtps://bob:{SECRET}@cam/1",
+)
+
+
+@pytest.mark.parametrize("address", INPUTS)
+def test_what_cannot_be_read_is_told_without_what_lets_somebody_in(
+    mpflow, here: Path, address: str
+) -> None:
+    done = mpflow(
+        *("live", "-i", address, "-o", "out.ts", "--preset", "live-passthrough", "--json"),
+        *("--log-level", "debug", "--log-file", "run.log", "--report", "run.json"),
+    )
+    assert done.code in (2, 3), done
+    kept = [path.read_text() for path in here.iterdir() if path.name.startswith("run.")]
+    for told in (done.out, done.err, *kept):
+        assert SECRET not in told, told
+    assert "mpflow: error: " in done.err
+
+
+OUTPUTS = (
+    f"rtmp://127.0.0.1:9/{SECRET}",
+    f"rtmp://{SECRET}:x {SECRET}@127.0.0.1:9/app/{SECRET}",
+    f"tcp://127.0.0.1:9?token={SECRET}",
+)
+
+
+@pytest.mark.parametrize("address", OUTPUTS)
+def test_an_output_that_is_not_there_is_told_without_what_lets_somebody_in(
+    here: Path, short_clip: Path, address: str
+) -> None:
+    keeper = here / "keep.py"
+    keeper.write_text("import sys; open('run.alerts', 'a').write(sys.stdin.read())")
+    command = command_line(
+        *("live", "-i", str(short_clip), "--loop", "--preset", "live-passthrough", "-o", address),
+        *("--retry", "3", "--json", "--log-level", "debug", "--log-file", "run.log"),
+        *("--report", "run.json", "--trace", "run.trace.json", "--tokens", "run.jsonl"),
+        *("--on-alert", f"{sys.executable} {keeper}"),
+    )
+    process = subprocess.Popen(command, cwd=here, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    heard = process.stdout.readline()
+    titles = [_title(pid) for pid in _family(process.pid)]
+    out, err = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 2, err
+    files = [path for path in here.iterdir() if path.name.startswith("run.")]
+    assert {path.name for path in files} >= {"run.log", "run.json", "run.alerts", "run.jsonl"}
+    assert len(titles) > 1
+    for told in (heard, out, err, *titles, *(path.read_bytes() for path in files)):
+        assert SECRET.encode() not in told, told
+
+
+def _family(pid: int) -> list[int]:
+    """A process and all that it has started."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in _family(int(child)))]
+
+
+def _title(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import os
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mpflow.errors import InputError, OutputError
 from mpflow.jobs import endpoints
-from mpflow.jobs.endpoints import (
-    READ,
-    STREAM_FILES,
-    WRITTEN,
-    check_input,
-    check_output,
-    device_of,
-    is_file,
-)
-from mpflow.media.address import SCHEMES
+from mpflow.jobs.endpoints import STREAM_FILES, check_input, check_output, is_file
+from mpflow.media.address import Address, Wishes
 from mpflow.media.destination import Kind, find_destination
+from mpflow.protocols import PROTOCOLS, device_of
+from mpflow.urls import hide_credentials
 
 
 def test_the_source_reads_every_kind_of_url_that_is_let_through() -> None:
-    assert set(READ) == set(SCHEMES)
-    for scheme in READ:
-        check_input(f"{scheme}://127.0.0.1:5000/a")
+    for scheme in PROTOCOLS:
+        url = f"{scheme}://127.0.0.1:5000/a"
+        check_input(url)
+        assert Address.of(url, Wishes()).scheme == scheme
 
 
 def test_the_sink_writes_to_every_kind_of_url_that_is_let_through() -> None:
-    for scheme in WRITTEN:
+    for scheme in PROTOCOLS:
         url = f"{scheme}://127.0.0.1:5000/a"
         check_output(url)
         assert find_destination(url).kind is Kind.NETWORK
@@ -91,3 +88,29 @@ def test_a_named_format_needs_no_ending(tmp_path: Path) -> None:
     check_output(str(tmp_path / "out"), named_format=True)
     with pytest.raises(OutputError, match="which container"):
         check_output(str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("check", [check_input, check_output])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rtsp://admin:s3/cret@cam/1",
+        "rtsp://admin:s3#cret@cam/1",
+        "rtsp://admin:s3?cret@cam/1",
+        "rtsp://[s3cret@cam/1",
+        "rtsp://s3cret\u2100@cam/1",
+        "tcp://admin:s3cret@cam",
+        "rtsp://admin:s3cret@",
+        "rtps://admin:s3 cret@cam/1",
+        "rtsp//admin:s3 cret@cam/1",
+        "rtmp:/host/app/s3cret",
+    ],
+)
+def test_an_address_that_is_none_is_refused_without_a_word_of_its_password(
+    check: Callable[[str], None], text: str
+) -> None:
+    with pytest.raises((InputError, OutputError)) as caught:
+        check(text)
+    told = "".join(traceback.format_exception(caught.value))
+    for part in ("s3", "cret", "admin"):
+        assert part not in hide_credentials(told), told
