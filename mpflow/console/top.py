@@ -7,6 +7,7 @@ elsewhere      the same as text, one after the other
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 from collections.abc import Callable, Iterator
@@ -25,8 +26,8 @@ if TYPE_CHECKING:  # a screen is not needed for JSON
 
     from mpflow.snapshot import Snapshot
 
-WIDE = 132
-"""Columns of text for who is no terminal, so that nothing is cut off."""
+WIDE = 400
+"""Columns of text for who is no terminal, so that nothing is cut off and no sentence is broken."""
 
 Show = Callable[["Snapshot | None"], None]
 
@@ -113,8 +114,22 @@ def _wants_to_leave(interval: float) -> bool:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         select.select([], [], [], interval)
         return False
-    ready, _, _ = select.select([sys.stdin], [], [], interval)
-    return bool(ready) and sys.stdin.read(1).lower() == "q"
+    keyboard = sys.stdin.fileno()
+    ready, _, _ = select.select([keyboard], [], [], interval)
+    return bool(ready) and is_enough(keyboard)
+
+
+def is_enough(keyboard: int) -> bool:
+    """Whether q is among the keys that were struck, or the terminal is gone.
+
+    All keys are taken from the descriptor itself: those that a buffered text stream had read ahead
+    would not be seen by select.
+    """
+    try:
+        keys = os.read(keyboard, 4096)
+    except OSError:  # a terminal that was hung up (EIO)
+        return True
+    return not keys or b"q" in keys.lower()
 
 
 def _called(run: RunAt) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,12 @@ _STAGES = (
     *("P50", "P95", "P99", "WAITED", "SHED", "LESS"),
 )
 _WORKERS = ("WORKER", "PID", "STATE", "FRAMES", "BUSY", "CPU", "MEMORY", "BATCH", "RESTARTS")
+_GAP = 2
+_LEAST_FIRST = (
+    *("P95", "MAX", "LESS", "WAITED", "P50", "BATCH", "RESTARTS", "IDLE", "CPU", "SHED"),
+    *("WORKERS", "FRAMES", "OLDEST", "P99", "MEMORY", "BUSY"),
+)
+"""Columns that are left out of a narrow window, one after the other, until the rest fits."""
 
 
 def screen(snapshot: Snapshot | None) -> RenderableType:
@@ -28,10 +35,32 @@ def screen(snapshot: Snapshot | None) -> RenderableType:
     return Group(
         *header(snapshot),
         Text(),
-        _table(_STAGES, [_stage(stage) for stage in snapshot.stages]),
+        _Fitting(_STAGES, [_stage(stage) for stage in snapshot.stages]),
         Text(),
-        _table(_WORKERS, [_worker(worker) for worker in snapshot.workers]),
+        _Fitting(_WORKERS, [_worker(worker) for worker in snapshot.workers]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """A table without the columns for which there is no room."""
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        """The table for a window of this width."""
+        columns = zip(self.titles, *self.rows, strict=True)
+        widths = {cells[0]: max(map(len, cells)) + _GAP for cells in columns}
+        for title in _LEAST_FIRST:
+            if sum(widths.values()) <= options.max_width:
+                break
+            widths.pop(title, None)
+        kept = [place for place, title in enumerate(self.titles) if title in widths]
+        yield _table(
+            [self.titles[place] for place in kept],
+            [[row[place] for place in kept] for row in self.rows],
+        )
 
 
 def header(snapshot: Snapshot) -> Iterator[Text]:
@@ -99,8 +128,8 @@ def _machine(snapshot: Snapshot) -> Text:
     )
 
 
-def _table(titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="reverse")
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="reverse")
     for number, title in enumerate(titles):
         table.add_column(title, justify="left" if number == 0 else "right", no_wrap=True)
     for row in rows:

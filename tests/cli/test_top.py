@@ -18,6 +18,7 @@ from steered import SteeredRun, going_on
 
 from mpflow import rundir
 from mpflow.console.durations import clock, duration
+from mpflow.console.top import is_enough
 from mpflow.console.topview import screen
 from mpflow.snapshot import Snapshot
 from mpflow.tokens import Mode
@@ -90,6 +91,43 @@ def test_a_stage_that_has_done_nothing_has_no_times() -> None:
     idle = stage_view("detect", 0.0, service=spread(0, 0), waited=spread(0, 0), oldest=0.0)
     (line,) = [each for each in drawn(snapshot_of(stages=(idle,))) if each.startswith("detect  ")]
     assert line.split().count("-") == 5
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 120])
+def test_a_narrow_window_has_fewer_columns_but_whole_figures(width: int) -> None:
+    lines = drawn(snapshot_of(), width)
+    assert not any("\u2026" in line for line in lines)
+    (titles,) = [line.split() for line in lines if line.startswith("STAGE")]
+    (detect,) = [line for line in lines if line.startswith("detect  ")]
+    assert {"STAGE", "RATE", "WAIT"} <= set(titles)
+    assert "29.5" in detect
+    assert any(line.startswith("WORKER ") and "STATE" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("keys", "leaves"), [(b"q", True), (b"xQ", True), (b"xy", False), (b"", True)]
+)
+def test_q_among_other_keys_leaves_and_so_does_the_end_of_the_terminal(
+    keys: bytes, leaves: bool
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, keys)
+    os.close(writing)
+    assert is_enough(reading) is leaves
+    os.close(reading)
+
+
+def test_a_terminal_that_was_hung_up_leaves() -> None:
+    ours, theirs = pty.openpty()
+    os.close(ours)
+    assert is_enough(theirs)
+    os.close(theirs)
+
+
+def test_no_sentence_is_broken_where_there_is_no_terminal(invoke: Invoke, door: SteeredRun) -> None:
+    sentence = "word " * 60
+    door.snapshot = snapshot_of(trouble=sentence.strip())
+    assert f"trouble: {sentence.strip()}\n" in invoke("top", "door", "--once").stdout
 
 
 @pytest.mark.parametrize(
