@@ -108,13 +108,36 @@ class Book:
         line = b""
         if self._tokens is not None or self._trace_path is not None:
             line = self._write_down(token, stamp, stamps)
-        row = None if _is_as_asked(token) else lost_frame(token)
+        row = _row(token)
         single = token.mode is Mode.SINGLE_FRAME
         self._pending.append(_Entry(len(token.faces), row, line, single))
         if (alert := self._faces.look(token)) is not None:
             self._alert("no_face", alert, token.seq)
         if self._ledger is None and len(self._pending) >= _KEEP_EVERY:
             self.keep(self.next)  # nobody goes on from here, and memory stays flat
+
+    def recant(self, before: Token, after: Token) -> None:
+        """A frame turned out not to be what it was noted as: one that a live output had taken, and
+        that never arrived.
+
+        It keeps its one place in the sums; a file of tokens tells of it once more, if it was told
+        of already. Raises InternalError for a frame that was not noted, or is durable.
+        """
+        place = after.seq - self.kept
+        if after.seq >= self.next or (place < 0 and self._ledger is not None):
+            raise InternalError(
+                f"frame {after.seq} is taken back, and was not noted, or is durable"
+            )
+        line = b""
+        if self._tokens is not None:
+            line = token_line(after, after.born if self._begun is None else self._begun)
+        if place >= 0:
+            entry = self._pending[place]
+            entry.row, entry.line = lost_frame(after), line
+            return
+        self._totals.recant(_row(before), lost_frame(after))
+        if self._tokens is not None:
+            self._tokens.write([line])
 
     @property
     def so_far(self) -> LedgerSummary:
@@ -208,8 +231,10 @@ def lost_frame(token: Token) -> LostFrame:
     return LostFrame(token.seq, token.pts, token.state.value, stage, reason)
 
 
-def _is_as_asked(token: Token) -> bool:
-    return token.state is FrameState.LIVE and not token.degradations
+def _row(token: Token) -> LostFrame | None:
+    """The row of a frame, unless it was delivered as asked."""
+    is_as_asked = token.state is FrameState.LIVE and not token.degradations
+    return None if is_as_asked else lost_frame(token)
 
 
 def _cut_tokens(path: Path, frame: int) -> LineFile:

@@ -68,6 +68,7 @@ class SinkRunner:
         """Write until all frames are there (or the order comes to close), then finish."""
         desk = self._desk
         sink.before_keeping = self._keep
+        sink.recant = self._recant
         self._restartable = sink.restartable
         self._rest = sink.rest
         for token, frame in self.frames():
@@ -156,6 +157,11 @@ class SinkRunner:
         desk.meter.age(now - token.born)
         if token.degradations:
             desk.meter.count("degraded")
+
+    def _recant(self, token: Token, why: str) -> None:
+        """A frame that was noted as delivered was not: it is dropped."""
+        dropped = token.with_state(FrameState.DROPPED, stage=self._desk.name, reason=why)
+        self._book.recant(token, dropped)
 
     def _note_missing(self, stop: int) -> None:
         """Account for frames that were dropped on their way: the next one that comes is ``stop``.

@@ -267,6 +267,11 @@ class Sink(_Base[O_co]):
     """Called with a frame's number right before all frames below it become durable, so that what
     is known of them is on the disk first. Set by the pipeline; a restartable sink calls it."""
 
+    recant: Callable[[Token, str], None] | None = None
+    """Called with the token of a frame that ``write`` had taken and that was never delivered after
+    all, and why: its connection broke. Set by the pipeline; the sink of a live run calls it, in
+    ``write`` (for frames before), ``rest`` or ``finish``."""
+
     @property
     def holds(self) -> int:
         """The most slots whose pixels stay in use after ``write`` returns (encoder threads)."""

@@ -85,6 +85,22 @@ class Totals:
         for row in stretch.rows:
             self._show(row)
 
+    def recant(self, before: LostFrame | None, after: LostFrame) -> None:
+        """One frame of those so far became another thing than was counted: ``before`` is the row
+        that it was counted with, if any."""
+        was, now = Stretch(0, 0), Stretch(0, 0)
+        was.count(0, before)
+        now.count(0, after)
+        for name in COUNTED:
+            more = getattr(now, name) - getattr(was, name)
+            setattr(self._sums, name, getattr(self._sums, name) + more)
+        if before in self._sums.rows:
+            self._sums.rows.remove(before)
+        elif before is not None:
+            self._more -= 1
+        self._show(after)
+        self._sums.rows.sort(key=lambda row: row.frame)
+
     def summary(self) -> LedgerSummary:
         """What became of the frames."""
         sums = self._sums

@@ -81,6 +81,45 @@ def test_every_frame_is_one_of_four_and_the_rest_is_named() -> None:
     )
 
 
+@pytest.mark.parametrize("kept", [0, 3, 6])
+def test_a_frame_that_never_arrived_is_taken_back_wherever_it_was_noted(
+    kept: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "tokens.jsonl"
+    book = Book(tokens=path)
+    frames = [token(seq, FrameState.MASKED if seq == 2 else FrameState.LIVE) for seq in range(6)]
+    frames[4] = frames[4].with_degradations(["detect.every=2"])
+    note(book, *frames)
+    book.keep(kept)
+    for frame in frames[1:5]:
+        book.recant(frame, frame.with_state(FrameState.DROPPED, stage="send", reason="never came"))
+    ledger = ledger_of(closed(book))
+    counts = ledger.frames, ledger.delivered, ledger.masked, ledger.dropped, ledger.degraded
+    assert counts == (6, 2, 0, 4, 0)
+    assert ledger.faces == 1
+    rows = [(row.frame, row.state, row.stage, row.reason) for row in ledger.rows]
+    assert rows == [(seq, "dropped", "send", "never came") for seq in range(1, 5)]
+    assert ledger.more == 0
+    last = {line["frame"]: line["state"] for line in lines(path)}
+    assert last == {0: "live", 5: "live"} | dict.fromkeys(range(1, 5), "dropped")
+
+
+def test_only_a_frame_that_was_noted_can_be_taken_back() -> None:
+    book = Book()
+    note(book, token(0))
+    with pytest.raises(InternalError, match="frame 1 is taken back"):
+        book.recant(token(1), token(1, FrameState.DROPPED))
+
+
+def test_a_frame_that_is_durable_is_not_taken_back(tmp_path: Path) -> None:
+    book = Book(tmp_path)
+    note(book, token(0))
+    book.keep(1)
+    with pytest.raises(InternalError, match="frame 0 is taken back"):
+        book.recant(token(0), token(0, FrameState.DROPPED))
+    book.abandon()
+
+
 def test_the_last_change_of_state_gives_the_reason() -> None:
     twice = token(0, FrameState.MASKED).with_state(FrameState.DROPPED, stage="redact", reason="no")
     book = Book()
