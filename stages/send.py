@@ -83,7 +83,14 @@ class Send(Sink[SendOptions]):
         self.close()
         context, resumed = self.context, job.spec.resume
         destination = claim_file(find_destination(job.spec.output, self.options.format), job.spec)
-        voice = Voice(context.warn, context.alert, context.count, context.waiting)
+        voice = Voice(
+            context.warn,
+            context.alert,
+            context.count,
+            context.waiting,
+            context.leaving,
+            self._take_back,
+        )
         with context.building():
             self._output = LiveOutput(job, destination, self._request, voice)
         self._shown = destination.text
@@ -154,6 +161,10 @@ class Send(Sink[SendOptions]):
             options=options.encoder_options,
             threads=options.threads or self.context.threads,
         )
+
+    def _take_back(self, token: Token, why: str) -> None:
+        if self.recant is not None:
+            self.recant(token, why)
 
     def _opened(self) -> LiveOutput:
         if self._output is None:

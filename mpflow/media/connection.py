@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from mpflow.media.livecoder import LiveRecipe
 from mpflow.media.pipe import PipeWriter
 from mpflow.media.sound import SoundPacket
 from mpflow.media.soundtrack import SoundTrack
+from mpflow.tokens import Token
 
 # Packets that a muxer takes before it has to have written one: those that wait in it.
 _UNPROVEN = 2 * FIFO_PACKETS
@@ -39,6 +41,8 @@ class Connection:
         self.is_counted = False
         self._time_base = recipe.shape.time_base
         self._origin: Fraction | None = None
+        self._put_so_far = 0
+        self._on_the_way: deque[tuple[int, Token]] = deque()
         self._pipe: PipeWriter | None = None
         container = self._open(destination, place, *options)
         self._coder = recipe.add_to(container)
@@ -73,7 +77,7 @@ class Connection:
             self._origin = at
         return self._origin
 
-    def picture(self, picture: VideoFrame, pts: int) -> bool:
+    def picture(self, picture: VideoFrame, pts: int, token: Token) -> bool:
         """Code and send a picture; False where it comes before the beginning."""
         pts -= round(self.begin(pts * self._time_base) / self._time_base)
         if pts < 0:
@@ -81,7 +85,19 @@ class Connection:
         picture.pts = pts
         for packet in self._coder.encode(picture):
             self._put(packet)
+        self._forget(self._delivery.sent - _UNPROVEN)
+        self._on_the_way.append((self._put_so_far, token))
         return True
+
+    def take_lost(self) -> list[Token]:
+        """The pictures that were given to it and are not known to have arrived, once it is over.
+
+        What a muxer has taken is known to be written when some packets more were taken.
+        """
+        self._forget(self._delivery.sent - _UNPROVEN)
+        lost = [token for _, token in self._on_the_way]
+        self._on_the_way.clear()
+        return lost
 
     def sound(self, packet: SoundPacket) -> None:
         """Send a packet of sound, if there is room for sound."""
@@ -97,25 +113,35 @@ class Connection:
         """Send no more sound."""
         self._sound = None
 
-    def finish(self, timeout: float) -> bool:
-        """Send what the encoders kept, and the trailer; False if it was not taken in time."""
+    def finish(self) -> None:
+        """Send what the encoders kept, and the trailer."""
         if self.error is None:
             for packet in self._coder.finish():
                 self._put(packet)
             if self._sound is not None:
                 for packet in self._sound.finish():
                     self._put(packet)
-        if self._pipe is not None:
-            self._pipe.give_up_after(timeout)
-        return self._delivery.close(timeout + 1)
+        self._delivery.end()
+
+    def wait(self, timeout: float) -> bool:
+        """Whether what was finished is over, after that time at most: taken, or failed."""
+        return self._delivery.wait(timeout)
 
     def abandon(self) -> None:
-        """Let the thread end what it is at, for nobody."""
+        """Let the thread end what it is at, for nobody, and wait for nothing."""
         if self._pipe is not None:
             self._pipe.give_up_after(0)
+        if self.is_proven and self.error is None:
+            self._forget(self._delivery.sent)  # the muxer's end sends what it has taken
         self._delivery.leave()
 
+    def _forget(self, packets: int) -> None:
+        """So many packets have arrived, and what pictures are in them."""
+        while self._on_the_way and self._on_the_way[0][0] <= packets:
+            self._on_the_way.popleft()
+
     def _put(self, packet: Packet[Any]) -> None:
+        self._put_so_far += 1
         self._delivery.put(packet)
 
     def _open(

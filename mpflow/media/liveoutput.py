@@ -30,16 +30,24 @@ from mpflow.tokens import Token
 
 # Pictures are dropped while what was coded before has waited longer than this, in seconds.
 _STANDING_S = 1.0
+# How long one wait for a disk lasts before it is asked whether the job is to be left.
+_STEP_S = 0.25
 # The next try comes after so long, then twice as long each time, up to the longest.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 # An input with sound tells of it with its first packets: wait so long before going on without.
 _SILENCE_S = 1.0
-# A disk may take longer than a network is given.
-_CLOSING_FILE_S = 60.0
+# How long the end of the stream may take, in seconds: a run that is stopped ends soon, whatever the
+# other end does. A disk gets longer, unless the job has to be left.
+_CLOSING_S, _CLOSING_FILE_S = 3.0, 60.0
 # How old pictures are taken to be before any came, and what is added to how old they are.
 _UNKNOWN_AGE_S, _MARGIN_S = 2.0, 0.1
 # A muxer gives a picture on when sound after it comes: one packet, whatever the coding.
 _LEAD_S = Fraction(1, 20)
+# By whether there may be another connection.
+_LATE_SOUND = {
+    True: "the input has sound only now: the output gets it with its next connection",
+    False: "the input has sound only now: the output goes on without",
+}
 # With each picture the oldest one so far counts a little less.
 _FORGETTING = 0.98
 
@@ -62,7 +70,8 @@ class LiveOutput:
         self._stamps = Stamps(recipe.step)
         heard = request.audio and destination.kind is not Kind.DEVICE
         expected = heard and any(stream.kind == "audio" for stream in job.media.streams)
-        self._sound = SoundQueue(SoundReceiver(job.sound if expected else -1))
+        self._sound = SoundQueue(SoundReceiver(job.sound if heard else -1))
+        self._has_sound: bool | None = None
         self._expects_sound = expected and job.sound >= 0
         self._age: float | None = None
         self._first_picture: float | None = None
@@ -92,7 +101,7 @@ class LiveOutput:
             return self._drop("the output does not take more")
         picture = self._pictures(frame)
         picture.time_base = self._recipe.shape.time_base
-        if not link.picture(picture, pts):
+        if not link.picture(picture, pts, token):
             return self._drop("it comes before the output's beginning")
         self.written += 1
         self._send_sound(now, at + _LEAD_S)
@@ -105,17 +114,34 @@ class LiveOutput:
     def finish(self) -> bool:
         """Send what is left and end the stream; False where the other end did not take it."""
         link, self._link = self._link, None
+        if link is not None:
+            self._send_tail(link)
         self._sound.receiver.close()
         if link is None:
             return False
-        patience = self._request.caution.timeout
-        if self._destination.kind is Kind.FILE:
-            patience = max(patience, _CLOSING_FILE_S)
         with self._voice.waiting():
-            is_whole = link.finish(patience)
+            is_whole = self._end(link)
+        if not is_whole:
+            self._recant(link)
         if not is_whole and not self._destination.is_lasting and link.error is not None:
             raise lost(self._destination, link.error) from link.error
         return is_whole
+
+    def _end(self, link: Connection) -> bool:
+        """End a connection; False where the other end did not take it in time."""
+        link.finish()
+        left = min(self._request.caution.timeout, _CLOSING_S)
+        if self._destination.kind is Kind.FILE:
+            left = _CLOSING_FILE_S
+        until = time.monotonic() + left
+        while not link.wait(min(_STEP_S, left)):
+            if self._voice.leaving():
+                until = min(until, time.monotonic() + _CLOSING_S)
+            left = until - time.monotonic()
+            if left <= 0:
+                link.abandon()
+                return False
+        return link.error is None
 
     def close(self) -> None:
         """Let go of everything, without sending what is left."""
@@ -135,6 +161,9 @@ class LiveOutput:
         self._look(now)
         while not self._sound.take_in():
             self._change_sound()
+        if self._has_sound is False and self._sound.receiver.stream is not None:
+            self._has_sound = None
+            self._voice.warn(_LATE_SOUND[self._destination.is_lasting])
         if self._link is None and now >= self._next_try and self._knows_sound(now):
             self._connect()
         if self._link is not None and at is not None:
@@ -149,6 +178,12 @@ class LiveOutput:
             if self._link is not None and takes:
                 self._link.sound(packet)
 
+    def _send_tail(self, link: Connection) -> None:
+        """Send the sound that still waits for a picture, if there is room for it."""
+        if self._sound.take_in() and link.backlog <= _STANDING_S:
+            for packet in self._sound.due(None, inf):
+                link.sound(packet)
+
     def _look(self, now: float) -> None:
         """Take in what became of the connection. Raises OutputError when there is no hope."""
         link = self._link
@@ -159,11 +194,24 @@ class LiveOutput:
         elif link.is_proven and not link.is_counted:
             link.is_counted = True
             self._reached()
-        elif link.backlog > self._request.retry:
+        elif self._destination.is_lasting and link.backlog > self._patience:
             raise unreachable(self._destination, link.backlog, None)
+
+    @property
+    def _patience(self) -> float:
+        """For how long an output that can be lost may stand still without an error."""
+        return max(self._request.retry, self._request.caution.timeout)
+
+    def _recant(self, link: Connection) -> None:
+        """Of what a connection was given, that which never arrived was not delivered after all."""
+        for token in link.take_lost():
+            self.written -= 1
+            why = self._drop("the connection broke before it arrived")
+            self._voice.recant(token, why)
 
     def _lose(self, link: Connection, error: BaseException, now: float) -> None:
         self._link = None
+        self._recant(link)
         if not self._destination.is_lasting:
             raise lost(self._destination, error) from error
         if not self._connections and (hopeless := self._hopeless(error)) is not None:
@@ -198,6 +246,7 @@ class LiveOutput:
         stream = self._sound.receiver.stream
         if self._expects_sound and stream is None:
             self._voice.warn("no sound came in time, so the output has none")
+        self._has_sound = stream is not None
         self._link = Connection(
             self._destination,
             self._recipe,
@@ -225,6 +274,7 @@ class LiveOutput:
         self._voice.warn("the sound changes on the way: the output begins anew")
         link, self._link = self._link, None
         link.abandon()
+        self._recant(link)
 
     def _has_room(self, link: Connection) -> bool:
         """Whether the connection moves; a file is waited for, as no picture of it may be lost."""
@@ -233,7 +283,10 @@ class LiveOutput:
         if self._destination.kind is not Kind.FILE:
             return False
         with self._voice.waiting():
-            return link.wait_for_room(_STANDING_S / 2, inf)
+            while not (moves := link.wait_for_room(_STANDING_S / 2, _STEP_S)):
+                if link.error is not None or self._voice.leaving():
+                    break
+        return moves
 
     def _drop(self, why: str) -> str:
         self.dropped += 1

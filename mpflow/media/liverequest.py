@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mpflow.media.destination import Caution
 from mpflow.media.livecoder import LiveSettings
+from mpflow.tokens import Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +24,12 @@ class LiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Whom the output tells: warnings, alerts by kind, counters, and waits."""
+    """Whom the output tells: warnings, alerts by kind, counters, waits, and pictures that it had
+    taken and never delivered. ``leaving`` says that the job is to be left."""
 
     warn: Callable[[str], None] = lambda text: None
     alert: Callable[[str, str], None] = lambda kind, text: None
     count: Callable[[str, int], None] = lambda counter, more: None
     waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+    leaving: Callable[[], bool] = lambda: False
+    recant: Callable[[Token, str], None] = lambda token, why: None

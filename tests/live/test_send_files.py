@@ -15,6 +15,7 @@ from catchers import catch
 from sending import RATE, Feed
 
 from mpflow.errors import OutputError
+from mpflow.media.delivery import Delivery
 
 ENDINGS = ["ts", "mkv", "mp4", "flv", "nut"]
 
@@ -86,6 +87,32 @@ def test_a_job_that_is_gone_on_with_leaves_what_there_is(tmp_path: Path) -> None
     assert len(catch(summary.path, {}).pictures) == 15
 
 
+@pytest.mark.parametrize("retry", [0.0, 0.05])
+def test_what_is_never_connected_anew_needs_no_patience(retry: float, tmp_path: Path) -> None:
+    output = tmp_path / "out.ts"
+    feed = Feed(str(output), {"retry": retry}, size=(640, 480), late=0.0)
+    with feed.running():
+        feed.send(1)
+        summary = feed.finish()
+    assert summary.frames == RATE
+    assert feed.counts == {}
+
+
+def test_a_disk_that_hangs_is_left_when_the_job_is_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung = threading.Event()
+    mux = Delivery._next
+    monkeypatch.setattr(Delivery, "_next", lambda it: hung.wait() and mux(it))
+    feed = Feed(str(tmp_path / "out.ts"), leaving=True)
+    with feed.running():
+        feed.send(3)
+        summary = feed.finish()
+        hung.set()
+    assert feed.counts["undelivered"] > RATE
+    assert "not taken" in summary.warnings[-1]
+
+
 @contextmanager
 def pipe() -> Iterator[tuple[int, str]]:
     """The reading end, and where a worker can open the other one."""
@@ -114,6 +141,23 @@ def test_standard_output_gets_a_whole_stream() -> None:
     got.seek(0)
     with av.open(got) as container:
         assert len(list(container.decode(video=0))) == summary.frames == 2 * RATE
+
+
+def test_standard_output_may_stand_still_for_longer_than_is_retried() -> None:
+    got = io.BytesIO()
+    with pipe() as (reading, place):
+        options = {"codec": "rawvideo", "format": "nut", "retry": 0.0}
+        feed = Feed("-", options, partial=place, size=(320, 240), late=0.0)
+        with feed.running():
+            feed.send(2)  # nobody reads meanwhile
+            reader = threading.Thread(target=_read_all, args=(reading, got))
+            reader.start()
+            feed.finish()
+            os.close(int(place.rpartition("/")[2]))
+            reader.join()
+    got.seek(0)
+    with av.open(got) as container:
+        assert len(list(container.decode(video=0))) > RATE / 2
 
 
 def test_a_reader_of_standard_output_that_pauses_costs_pictures_not_the_run() -> None:

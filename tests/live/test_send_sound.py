@@ -74,6 +74,50 @@ def test_an_input_that_never_sounds_is_sent_without_sound(tmp_path: Path) -> Non
     assert "no sound came" in feed.warnings[0]
 
 
+def test_sound_that_comes_later_is_told_of_once_and_left_out(tmp_path: Path) -> None:
+    output = tmp_path / "out.ts"
+    feed = Feed(str(output))
+    with feed.running():
+        feed.send(0.5)
+        feed.change_sound("aac")
+        feed.send(1, begin=0.5)
+        feed.finish()
+    assert catch(str(output), {}).streams == {"video": "h264"}
+    assert feed.warnings == ["the input has sound only now: the output goes on without"]
+
+
+def test_sound_that_comes_later_joins_the_next_connection() -> None:
+    port = free_port()
+    url = f"rtmp://127.0.0.1:{port}/live/key"
+    feed = Feed(url)
+    first = Catcher(url, port, listen="1")
+    with first, feed.running():
+        feed.send(1)
+        feed.change_sound("aac")
+        feed.send(0.5, begin=1)
+        first.kill()
+        with Catcher(url, port, listen="1") as second:
+            feed.send(4, begin=1.5)
+            feed.finish()
+            caught = second.result()
+    assert caught.streams == {"video": "h264", "audio": "aac"}
+    assert feed.warnings == [
+        "the input has sound only now: the output gets it with its next connection"
+    ]
+
+
+@pytest.mark.parametrize("codec", ["aac", "pcm_s16le"])
+def test_sound_that_outlasts_the_picture_is_sent_to_its_end(codec: str, tmp_path: Path) -> None:
+    output = tmp_path / "out.mkv"
+    feed = Feed(str(output), sound=codec, late=1.5)
+    with feed.running():
+        feed.send(3, drop=lambda number: number >= RATE)
+        feed.finish()
+    caught = catch(str(output), {})
+    assert len(caught.pictures) == RATE
+    assert caught.sounds[-1]["time"] > 2.8
+
+
 @pytest.mark.parametrize("sound", ["aac", "libopus"])
 def test_sound_can_be_left_out(sound: str, tmp_path: Path) -> None:
     output = tmp_path / "out.ts"

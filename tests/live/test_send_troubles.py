@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,88 @@ def test_a_reader_that_stops_reading_is_given_up_and_pictures_are_dropped() -> N
         with feed.running(), pytest.raises(OutputError, match="took nothing"):
             feed.send(30)
     assert feed.counts["undelivered"] > 0
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_an_output_that_is_never_tried_again_runs_as_long_as_it_holds(protocol: str) -> None:
+    kind = socket.SOCK_DGRAM if protocol == "udp" else socket.SOCK_STREAM
+    port = free_port(kind)
+    where = f"{protocol}://127.0.0.1:{port}"
+    feed = Feed(where, {"retry": 0.0}, size=(640, 480))
+    with Catcher(where + "?listen=1" * (protocol == "tcp"), port) as catcher, feed.running():
+        feed.send(2)
+        assert feed.finish().frames == 2 * RATE
+        if protocol == "tcp":
+            assert len(catcher.result().pictures) > RATE
+    assert feed.counts == {}
+
+
+def test_pictures_given_to_a_connection_that_never_was_are_not_delivered() -> None:
+    with silent_server() as port:
+        feed = Feed(f"rtmp://127.0.0.1:{port}/live/key", {"timeout": 1.0})
+        with feed.running():
+            feed.send(3)
+            summary = feed.finish()
+    assert summary.frames == 0
+    assert feed.counts["undelivered"] == 3 * RATE
+    assert feed.taken_back == sorted(set(feed.taken_back))
+    assert feed.taken_back[0] == 0
+
+
+def test_pictures_that_were_on_their_way_when_a_connection_broke_are_not_delivered() -> None:
+    port = free_port()
+    where = f"tcp://127.0.0.1:{port}"
+    feed = Feed(where, {"retry": 600.0}, size=(320, 240))
+    with Catcher(f"{where}?listen=1", port) as catcher, feed.running():
+        feed.send(2)
+        catcher.kill()
+        feed.send(2, begin=2)
+        summary = feed.finish()
+    assert RATE < summary.frames <= 2 * RATE + 2
+    assert summary.frames + feed.counts["undelivered"] == 4 * RATE
+    assert feed.taken_back
+    assert max(feed.taken_back) >= 2 * RATE - 1
+
+
+def test_the_first_loss_ends_a_run_that_is_never_to_try_again() -> None:
+    feed = Feed(f"tcp://127.0.0.1:{free_port()}", {"retry": 0.0})
+    with feed.running(), pytest.raises(OutputError, match="nothing listens there"):
+        feed.send(10)
+
+
+@pytest.mark.parametrize("pictures", [2, 60])
+@pytest.mark.parametrize("protocol", ["rtmp", "rtsp", "tls"])
+def test_nothing_stands_still_while_a_connection_ends_that_never_was(
+    protocol: str, pictures: int
+) -> None:
+    with silent_server() as port, steps() as taken:
+        options = {"timeout": 15.0, "insecure": True}
+        feed = Feed(f"{protocol}://127.0.0.1:{port}/live/key", options)
+        with feed.running():
+            feed.send(pictures / RATE)
+            before = len(taken)
+            summary = feed.finish()
+            after = len(taken)
+    assert "not taken" in summary.warnings[-1]
+    assert after - before > 50  # of some 300 within the three seconds that an end may take
+
+
+@contextmanager
+def steps() -> Iterator[list[float]]:
+    """The moments at which another thread of this process had its turn, every hundredth second."""
+    taken, over = [time.monotonic()], threading.Event()
+
+    def run() -> None:
+        while not over.wait(0.01):
+            taken.append(time.monotonic())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        over.set()
+        thread.join()
 
 
 def test_a_stalled_output_can_be_finished() -> None:

@@ -41,9 +41,11 @@ class Feed:
     late: float = 0.2
     partial: str = ""
     resume: bool = False
+    leaving: bool = False
     warnings: list[str] = field(default_factory=list)
     alerts: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
+    taken_back: list[int] = field(default_factory=list)
     longest: float = 0.0
 
     def __post_init__(self) -> None:
@@ -59,8 +61,10 @@ class Feed:
             warn=self.warnings.append,
             alert=lambda kind, text: self.alerts.append((kind, text)),
             count=self._count,
+            leaving=lambda: self.leaving,
         )
         self.stage = Send(SendOptions(**self.options), context)
+        self.stage.recant = lambda token, why: self.taken_back.append(token.seq)
         self.started = 0.0
         self._packets: list[Any] = []
 
