@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from mpflow.console.options import FILE, MOST_WORKERS, F, give, of_run
+from mpflow.console.giving import F, give
+from mpflow.console.options import FILE, MOST_WORKERS, of_run
 from mpflow.errors import ConfigError
 
 EXIT_CODES = """\b

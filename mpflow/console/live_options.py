@@ -7,7 +7,8 @@ import math
 
 import click
 
-from mpflow.console.options import F, give, of_run
+from mpflow.console.giving import F, give
+from mpflow.console.options import of_run
 
 EXIT_CODES = """\b
 Exit status:

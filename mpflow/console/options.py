@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+from mpflow.console.giving import F, give
+from mpflow.console.steering_options import STEERING
 
 EXIT_CODES = """\b
 Exit status:
@@ -44,38 +44,6 @@ def _workers(
         raise click.BadParameter(f"{value!r} is neither auto nor a number from 1 to {MOST_WORKERS}")
     return number
 
-
-STEERING = (
-    click.option(
-        "--name",
-        metavar="NAME",
-        help="What `mpflow top` and `mpflow ctl` may call the run.",
-    ),
-    click.option(
-        "--metrics",
-        metavar="HOST:PORT",
-        help="Serve metrics for Prometheus, and /health, there while the run goes on.",
-    ),
-    click.option(
-        "--alert-p99",
-        type=click.FloatRange(0, min_open=True),
-        metavar="MS",
-        help="Alert when one frame in a hundred is older than so many milliseconds at its output.",
-    ),
-    click.option(
-        "--ladder",
-        multiple=True,
-        metavar="RUNG",
-        help="What to give up under load, in order: STAGE.OPTION=VALUE, or 'skip STAGE'; may be "
-        "given more than once.",
-    ),
-    click.option(
-        "--degrade",
-        type=click.Choice(["live", "always", "never"]),
-        help="In which runs the ladder may be climbed.  [default: live]",
-    ),
-)
-"""How a run is called, watched, and kept going under load."""
 
 _RUN = (
     click.argument("paths", nargs=-1, metavar="[INPUT]..."),
@@ -227,11 +195,6 @@ _RUN = (
 def run_options(command: F) -> F:
     """Give a command the arguments and flags of ``mpflow run``; they fill an Arguments."""
     return give(command, _RUN)
-
-
-def give(command: F, options: Iterable[Callable[[Any], Any]]) -> F:
-    """Give a command arguments and flags, in this order."""
-    return reduce(lambda so_far, option: option(so_far), reversed(list(options)), command)
 
 
 def of_run(*, only: set[str] | None = None, but: Iterable[str] = ()) -> list[Callable[[Any], Any]]:
