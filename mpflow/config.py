@@ -123,6 +123,8 @@ def _general(values: Mapping[str, Any]) -> General:
     except msgspec.ValidationError as error:
         what, _, key = str(error).partition(" - at `$.")
         key = key.rstrip("`")
+        if what.startswith("Expected ") and key in values:
+            what = f"{values[key]!r} is not what it takes"
         raise ConfigError(
             f"{key}: {what}", cure=f"it takes {describe_field(General, key)}"
         ) from error

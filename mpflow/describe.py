@@ -37,13 +37,19 @@ def takes_text(options: type[msgspec.Struct], key: str) -> bool:
     """Whether an option is plain text, so that 640 means "640"."""
     info = inspect.type_info(options)
     assert isinstance(info, inspect.StructType)
-    return any(f.encode_name == key and isinstance(f.type, inspect.StrType) for f in info.fields)
+    kinds = {field.encode_name: field.type for field in info.fields}
+    kind = kinds.get(key)
+    return isinstance(kind.type if isinstance(kind, inspect.Metadata) else kind, inspect.StrType)
 
 
 def describe(kind: inspect.Type) -> str:
     """A type in words."""
     words = _PLAIN.get(type(kind), "a value")
     match kind:
+        case inspect.Metadata(type=inspect.StrType(), extra_json_schema={"examples": examples}):
+            words = f"text like {_any_of(examples)}"
+        case inspect.Metadata():
+            words = describe(kind.type)
         case inspect.LiteralType():
             words = _any_of([str(value) for value in kind.values])
         case inspect.IntType() | inspect.FloatType():

@@ -25,6 +25,8 @@ def free_mib_in(folder: Path) -> float | None:
         status = os.statvfs(folder)
     except OSError:
         return None
+    if not status.f_blocks:
+        return None  # /proc and its like are no place of their own
     return status.f_bavail * status.f_frsize / MIB
 
 

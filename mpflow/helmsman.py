@@ -57,9 +57,11 @@ class Helmsman:
                 say(f"the owner left out {stage}")
                 reply(Answer(f"{stage} is left out from now on"))
             case Unskip(stage):
+                again = wheel.skipped.get(stage, False)
                 wheel.unskip(stage)
                 say(f"the owner took {stage} in again")
-                reply(Answer(f"{stage} works again"))
+                kept = f"{stage} is not left out, whatever the load"
+                reply(Answer(f"{stage} works again" if again else kept))
             case SetMode(mode):
                 self._steering.wish = Wish(mode)
                 reply(Answer(f"mode is {mode} from now on"))

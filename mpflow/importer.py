@@ -94,7 +94,7 @@ def read_options(name: str, cls: AnyStageClass, values: dict[str, Any]) -> Optio
     try:
         return msgspec.convert({**values, **texts}, cls.Options, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
-        where, what = _where_and_what(str(error))
+        where, what = _where_and_what(str(error), values)
         takes = describe_field(cls.Options, where.strip("."))
         cure = f"{name}{where} takes {takes}" if takes else f"see `mpflow presets keys {name}`"
         raise ConfigError(f"{name}{where}: {what}", cure=cure) from error
@@ -115,7 +115,11 @@ def did_you_mean(word: str, known: Any, prefix: str = "") -> str:
     return f"did you mean {listed}?" if near else f"known are: {listed}"
 
 
-def _where_and_what(text: str) -> tuple[str, str]:
-    """Split msgspec's ``message - at `$.key``` into the key and the message."""
+def _where_and_what(text: str, values: dict[str, Any]) -> tuple[str, str]:
+    """Split msgspec's ``message - at `$.key``` into the key and the message, in words of ours
+    where it is about one value: patterns and types of Python are nobody's language."""
     what, _, at = text.partition(" - at `$")
-    return at.rstrip("`"), what
+    at = at.rstrip("`")
+    if what.startswith("Expected ") and (key := at.removeprefix(".")) in values:
+        what = f"{values[key]!r} is not what it takes"
+    return at, what

@@ -72,7 +72,7 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     degrade: Degrade = "live"
     alert_p99: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     metrics: str = ""
-    name: str = ""
+    name: Annotated[str, msgspec.Meta(pattern=r"^[\w.:@+-]{0,64}$", examples=["front-door"])] = ""
 
 
 class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):

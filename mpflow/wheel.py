@@ -115,7 +115,12 @@ class Wheel:
 
     def set(self, key: str, text: str) -> Any:
         """Change an option, ``STAGE.OPTION``; returns its value as it was read."""
-        stage, _, option = key.partition(".")
+        stage, dot, option = key.partition(".")
+        if not dot:
+            known = [f"{each}.{o}" for each, c in self._classes.items() for o in tunable_options(c)]
+            raise ConfigError(
+                f"there is no {key!r} to be set", cure=did_you_mean(key, [*known, "max_latency"])
+            )
         self._known(stage)
         tunable = tunable_options(self._classes[stage])
         if option not in tunable:

@@ -45,7 +45,9 @@ class RedactOptions(Options, frozen=True, forbid_unknown_fields=True):
     feather: Share = 0.15
     cells: Annotated[float, msgspec.Meta(ge=1, le=64)] = 3.0
     strength: Annotated[float, msgspec.Meta(ge=0.1, le=10)] = 1.0
-    colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$")] = "#000000"
+    colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$", examples=["#00ff00"])] = (
+        "#000000"
+    )
 
 
 class Redact(Stage[RedactOptions]):

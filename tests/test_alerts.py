@@ -16,7 +16,7 @@ import pytest
 from mpflow import alertcommand
 from mpflow.alertcommand import command_words
 from mpflow.alerts import EVERY_S, MOST_KINDS, Alerts
-from mpflow.diskwatch import LOOK_EVERY_S, DiskWatch, is_news
+from mpflow.diskwatch import LOOK_EVERY_S, DiskWatch, free_mib_in, is_news
 from mpflow.errors import ConfigError
 
 
@@ -237,3 +237,7 @@ def test_an_alert_tells_nobody_what_lets_somebody_in(tmp_path: Path) -> None:
         wait_until_idle(alerts, 0.0)
     assert got(tmp_path)[0]["text"] == "'rtsp://***@cam/1' is away"
     assert told.lines[0][1] == "alert: 'rtsp://***@cam/1' is away"
+
+
+def test_a_file_system_without_room_of_its_own_is_never_full() -> None:
+    assert free_mib_in(Path("/proc")) is None

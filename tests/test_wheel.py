@@ -77,6 +77,8 @@ def test_the_ends_are_never_left_out(stage: str) -> None:
         ("detect.every", "0", "every"),
         ("detect.size", "33x33", "size"),
         ("detecd.every", "2", "no stage 'detecd'"),
+        ("max_latncy", "2", "did you mean max_latency"),
+        ("nonsense", "2", "known are: .*detect.every.*max_latency"),
     ],
 )
 def test_what_cannot_be_set_is_named(key: str, value: str, says: str) -> None:
