@@ -123,12 +123,20 @@ def find(word: str = "") -> RunAt:
 
 
 def _meant(word: str, known: Sequence[RunAt]) -> list[RunAt]:
-    exact = [run for run in known if word in (run.id, run.name, _pid(run))]
+    exact = [run for run in known if word in (run.id, run.name, *_pids(run))]
     return exact or [run for run in known if run.id.startswith(word)]
 
 
-def _pid(run: RunAt) -> str:
-    return "" if run.identity is None else str(run.identity.pid)
+def _pids(run: RunAt) -> Sequence[str]:
+    """The supervisor's process, and the one that started it, which is what a shell knows."""
+    if run.identity is None:
+        return ()
+    pid = run.identity.pid
+    with suppress(OSError):
+        # the second field, the program's name in parentheses, may itself contain spaces
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return str(pid), fields[1]
+    return (str(pid),)
 
 
 def _called(run: RunAt) -> str:

@@ -6,17 +6,16 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import click
 import msgspec
 
 from mpflow.control import Control, RunAt, find, runs
 from mpflow.errors import ConfigError
+from mpflow.pictures import require_picture
 from mpflow.requests import Answer, Preview, Request, Set, SetMode, Skip, Stats, Stop, Unskip
 
 _MODES = ("single", "throughput", "auto")
-_PICTURES = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +46,8 @@ def _mode(mode: str) -> Request:
 
 
 def _preview(path: str = "") -> Request:
-    if path and Path(path).suffix.lower() not in _PICTURES:
-        raise ConfigError(f"{path!r} is no picture's name", cure="end it in .png or .jpg")
+    if path:
+        require_picture(path)
     # the run has another current folder
     return Preview(os.path.abspath(path) if path else "")  # noqa: PTH100 - symlinks stay
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from mpflow.console.course import Course
 from mpflow.console.live_arguments import LiveArguments
+from mpflow.console.namesake import warn_of_namesake
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
 from mpflow.urls import shown
@@ -58,6 +59,7 @@ def _carry_out(
 ) -> tuple[int, list[Outcome], Display]:
     resolved = arguments.resolve()
     planned = _plan(arguments, resolved, _confirm_on_terminal(arguments))
+    warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors, units="streams").run([planned], resolved)
 
 

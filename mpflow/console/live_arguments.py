@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mpflow.console.stageflags import Flag, Where, encoder_option, for_some_stage
 from mpflow.errors import ConfigError
+from mpflow.pictures import require_picture
 
 if TYPE_CHECKING:
     from mpflow.config import Resolved
@@ -34,8 +36,6 @@ _OF_STAGES = {
     "device": ("device", Where.ALL),
 }
 """Flags that are an option of whichever stage has it."""
-
-_PICTURES = (".png", ".jpg", ".jpeg")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +88,8 @@ class LiveArguments:
             raise ConfigError(
                 "--json and -o - would both write to standard output", cure="leave out one of them"
             )
-        if self.preview and Path(self.preview).suffix.lower() not in _PICTURES:
-            raise ConfigError(
-                f"--preview {self.preview!r} is no picture's name", cure="end it in .png or .jpg"
-            )
+        if self.preview:
+            require_picture(self.preview, "--preview")
 
     def resolve(self) -> Resolved:
         """The configuration of the run; raises ConfigError that names key and origin."""
@@ -101,7 +99,7 @@ class LiveArguments:
 
         resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
         command_words(resolved.spec.on_alert)
-        check_live(resolved.spec, self.output)
+        check_live(resolved.spec, self.output, to_terminal=is_terminal())
         return resolved
 
     def request(self, resolved: Resolved) -> LiveRequest:
@@ -138,6 +136,11 @@ class LiveArguments:
             yield encoder_option(load_preset(self.preset).stages[-1].key, text)
         for text in self.settings:
             yield parse_set(text)
+
+
+def is_terminal() -> bool:
+    """Whether somebody would see what goes to standard output."""
+    return sys.stdout.isatty()
 
 
 def _flag(name: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mpflow.config import Resolved, load_preset, preset_names
 from mpflow.jobs import Planned
+from mpflow.spec import STDOUT
 from mpflow.urls import shown
 
 
@@ -43,7 +44,8 @@ def plan_lines(plan: Sequence[Planned]) -> Iterator[str]:
     """What a run would do with each input."""
     for planned in plan:
         job = planned.job
-        source, output = shown(job.input), shown(job.output)
+        source = shown(job.input)
+        output = "standard output" if job.output == STDOUT else shown(job.output)
         if planned.error is not None:
             yield f"{source}: would fail: {planned.error}"
         elif planned.skipped:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from mpflow.console.arguments import Arguments
 from mpflow.console.course import Course
+from mpflow.console.namesake import warn_of_namesake
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
 from mpflow.urls import shown
@@ -70,6 +71,7 @@ def _carry_out(
 
     resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
     plan = draw_plan(arguments.request(), _confirm_on_terminal(arguments))
+    warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors).run(plan, resolved)
 
 

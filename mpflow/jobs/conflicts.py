@@ -88,14 +88,19 @@ def settle_existing(
     existing = [one for one in planned if not one.skipped and exists(one.job.output)]
     if existing and overwrite == "ask" and confirm is None:
         more = f" (and {len(existing) - 1} more)" if len(existing) > 1 else ""
-        going_on = "--resume -y goes on with what there is and overwrites it"
-        anew = going_on if existing[0].job.resume else "-y overwrites"
         raise OutputError(
-            f"{existing[0].job.output!r} exists already{more}",
-            cure=f"{anew}, -n skips what exists",
+            f"{existing[0].job.output!r} exists already{more}", cure=_way_out(existing[0].job)
         )
     ask = confirm if overwrite == "ask" else None
     return [_allow(one, ask) if one in existing else one for one in planned]
+
+
+def _way_out(job: JobSpec) -> str:
+    """What can be done about an output that exists."""
+    if job.live:
+        return "-y replaces it, or choose another name"
+    going_on = "--resume -y goes on with what there is and overwrites it"
+    return f"{going_on if job.resume else '-y overwrites'}, -n skips what exists"
 
 
 def _overwriting(planned: Planned) -> Planned:

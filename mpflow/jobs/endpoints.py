@@ -14,7 +14,15 @@ from urllib.parse import SplitResult, urlsplit
 
 from mpflow.errors import ConfigError, InputError, MpflowError, OutputError
 from mpflow.importer import did_you_mean
-from mpflow.protocols import PROTOCOLS, SRT_READ, SRT_WRITTEN, VIDEO_MAJOR, WITH_PORT, device_of
+from mpflow.protocols import (
+    LISTENING,
+    PROTOCOLS,
+    SRT_READ,
+    SRT_WRITTEN,
+    VIDEO_MAJOR,
+    WITH_PORT,
+    device_of,
+)
 from mpflow.spec import STDOUT
 from mpflow.urls import is_url, shown
 
@@ -25,6 +33,7 @@ _SIGNS = (
     "write HOST or HOST:PORT, an IPv6 address in brackets, and signs in a password as %23 for #,"
     " %2F for /, %3F for ?, %40 for @"
 )
+_LISTEN = "leave out --listen, which is for " + ", ".join(f"{name}://" for name in LISTENING)
 _FILE_URL = "write the path alone, without file://"
 
 
@@ -43,6 +52,10 @@ def check_input(text: str, *, listens: bool = False) -> None:
         url = _parts(text, InputError)
         _require_scheme(url.scheme, "read", {"srt": SRT_READ, "file": _FILE_URL}, InputError)
         _require_address(text, url, InputError, listens=listens)
+        if listens:
+            _require_listening(url.scheme)
+    elif listens:
+        raise ConfigError(f"{text!r} cannot be listened for: it is no URL", cure=_LISTEN)
     elif (device := device_of(text)) is not None:
         _require_device(device, InputError, "is the camera plugged in, and its driver loaded?")
     else:
@@ -105,6 +118,11 @@ def _require_address(
     if url.scheme in WITH_PORT and url.port is None:
         host = url.hostname or ""
         raise kind(f"{shown(text)!r} names no port", cure=f"write {url.scheme}://{host}:PORT")
+
+
+def _require_listening(scheme: str) -> None:
+    if scheme not in LISTENING:
+        raise ConfigError(f"{scheme}:// cannot be listened for", cure=_LISTEN)
 
 
 def _require_device(path: str, kind: type[MpflowError], cure: str) -> None:

@@ -69,9 +69,10 @@ def plan_live(request: LiveRequest, confirm: Confirm | None = None) -> Planned:
     return planned
 
 
-def check_live(spec: PipelineSpec, output: str) -> None:
+def check_live(spec: PipelineSpec, output: str, *, to_terminal: bool = False) -> None:
     """Raise ConfigError for a preset that is not for streams, OutputError where its last stage can
-    only write lines, as to standard output, and ``output`` is something else."""
+    only write lines, as to standard output, and ``output`` is something else, or where it writes
+    no lines and standard output is a terminal."""
     first, last = spec.stages[0], spec.stages[-1]
     source, sink = stage_class(first.target), stage_class(last.target)
     writes_lines = bool(getattr(sink, "suffix", ""))
@@ -86,6 +87,11 @@ def check_live(spec: PipelineSpec, output: str) -> None:
     if not sink.live and output != STDOUT:
         raise OutputError(
             f"{last.name} writes a live run to standard output only", cure="-o - > faces.jsonl"
+        )
+    if sink.live and output == STDOUT and to_terminal:
+        raise OutputError(
+            "standard output is a terminal, which shows no video",
+            cure="give it to a player, -o - | ffplay -f nut -, or name a file",
         )
 
 

@@ -12,8 +12,7 @@ import cv2
 from mpflow.errors import ConfigError
 from mpflow.frame import Frame
 from mpflow.media.output import output_error
-
-SUFFIXES = (".png", ".jpg", ".jpeg")
+from mpflow.pictures import PICTURES
 
 
 def write_picture(frame: Frame, path: str | Path) -> None:
@@ -23,7 +22,7 @@ def write_picture(frame: Frame, path: str | Path) -> None:
     written.
     """
     target = Path(path)
-    if target.suffix.lower() not in SUFFIXES:
+    if target.suffix.lower() not in PICTURES:
         raise ConfigError(f"{str(target)!r} is no picture's name", cure="end it in .png or .jpg")
     pixels, _ = frame.bgr((0.0, 0.0, float(frame.width), float(frame.height)))
     done, data = cv2.imencode(target.suffix.lower(), pixels)

@@ -13,6 +13,7 @@ from click.testing import Result
 from steered import SteeredRun, going_on
 
 from mpflow import control, rundir
+from mpflow.console.namesake import warn_of_namesake
 from mpflow.requests import Preview, Request, Set, SetMode, Skip, Stop, Unskip
 
 Invoke = Callable[..., Result]
@@ -55,6 +56,14 @@ def test_runs_are_listed_with_what_they_are_called(invoke: Invoke, door: Steered
     assert lines[2].split()[-3:-1] == ["starting", "0"]
     assert [one["run"] for one in told] == ["5c1f09ab", "5cff0000"]
     assert told[0]["pid"] == os.getpid()
+
+
+def test_a_run_is_found_by_its_process_and_by_the_one_that_started_it(
+    invoke: Invoke, door: SteeredRun
+) -> None:
+    for pid in (os.getpid(), os.getppid()):
+        assert invoke("ctl", str(pid), "skip", "enhance").exit_code == 0
+    assert door.asked == [Skip("enhance")] * 2
 
 
 @pytest.mark.parametrize("word", ["door", "5c1f09ab", "5c1f"])
@@ -160,3 +169,23 @@ def test_a_run_that_hangs_is_listed_as_one_that_does_not_answer(
         answer = invoke("ctl", "0aaaaaaa", "stop")
     assert answer.exit_code == 1
     assert "does not answer" in answer.stderr
+
+
+def test_a_namesake_is_told_before_a_run_begins(
+    door: SteeredRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warn_of_namesake("gate")
+    warn_of_namesake("")
+    assert capsys.readouterr().err == ""
+    warn_of_namesake("door")
+    assert "another run is called door, too" in capsys.readouterr().err
+
+
+def test_a_picture_is_not_asked_for_where_there_is_no_folder(
+    invoke: Invoke, door: SteeredRun
+) -> None:
+    answer = invoke("ctl", "door", "preview", "/gone/look.png")
+    assert answer.exit_code == 2
+    assert "the folder of '/gone/look.png' does not exist" in answer.stderr
+    assert "cure: create it" in answer.stderr
+    assert door.asked == []

@@ -87,6 +87,10 @@ def test_an_output_that_cannot_be_is_named_with_its_cure(
     [
         (["--json", "-o", "-"], "standard output"),
         (["--preview", "look.gif"], "--preview"),
+        (["--preview", "gone/look.png"], "the folder of 'gone/look.png' does not exist"),
+        (["--listen"], "cannot be listened for"),
+        (["--listen", "-i", "https://host/a"], "cannot be listened for"),
+        (["--name", "a b/c"], "it takes text like front-door"),
         (["--retry", "soon"], "neither a number of seconds nor inf"),
         (["--preset", "redact"], "is not for live runs"),
         (["--crf", "20"], "has an option for --crf"),
@@ -103,7 +107,7 @@ def test_a_flag_that_cannot_be_is_named(dry: Invoke, words: list[str], says: str
 
 def test_flags_go_to_whichever_stage_has_the_option(dry: Invoke) -> None:
     answer = dry(
-        *("-i", "clip.mp4", "-o", "-", "--retry", "inf", "--insecure"),
+        *("-i", "tcp://:5000", "-o", "-", "--retry", "inf", "--insecure"),
         *("--listen", "--format", "nut", "--max-latency", "0.5", "--alert-p99", "300"),
         *("--name", "door", "--metrics", "127.0.0.1:9100", "--degrade", "never"),
         *("--ladder", "skip enhance", "--ladder", "detect.every=2"),
@@ -148,6 +152,25 @@ def test_an_output_file_is_replaced_when_that_is_asked_for(dry: Invoke) -> None:
     answer = dry("-i", "clip.mp4", "-o", "old.ts", "-y")
     assert answer.exit_code == 0, answer.output
     assert "overwritten" in answer.output
+
+
+def test_the_cure_for_an_output_that_exists_is_one_that_there_is(dry: Invoke) -> None:
+    Path("old.ts").write_bytes(b"old")
+    answer = dry("-i", "clip.mp4", "-o", "old.ts")
+    assert "cure: -y replaces it, or choose another name" in answer.stderr
+
+
+def test_pictures_are_not_written_to_a_terminal(
+    dry: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mpflow.console.live_arguments.is_terminal", lambda: True)
+    answer = dry("-i", "clip.mp4", "-o", "-")
+    assert answer.exit_code == 2
+    assert "standard output is a terminal" in answer.stderr
+
+
+def test_standard_output_is_called_so_in_a_plan(dry: Invoke) -> None:
+    assert "clip.mp4 -> standard output" in dry("-i", "clip.mp4", "-o", "-").output
 
 
 def test_lines_of_a_stream_go_to_standard_output_only(invoke: Invoke, here: Path) -> None:
