@@ -14,14 +14,15 @@ _HEADER, _CRC = 7, 2
 
 @dataclass(frozen=True, slots=True)
 class AdtsFrame:
-    """One frame: its bare ``payload``, and ``config``, the AudioSpecificConfig it stands for."""
+    """One frame: its bare ``payload``, and ``config``, the AudioSpecificConfig it stands for; that
+    is empty where the payload alone tells the channels."""
 
     payload: bytes
     config: bytes
 
     @classmethod
     def of(cls, data: bytes) -> Self | None:
-        """The frame that ``data`` is; None where it is none, or tells its channels in the payload.
+        """The frame that ``data`` is; None where it is none.
 
         The configuration has five bits of object type, four of rate, four of channels, three of 0
         (ISO/IEC 14496-3, 1.6.2.1).
@@ -33,6 +34,6 @@ class AdtsFrame:
         rate = (data[2] >> 2) & 0xF
         channels = (data[2] & 1) << 2 | data[3] >> 6
         if not channels:
-            return None
+            return cls(data[header:], b"")
         config = kind << 11 | rate << 7 | channels << 3
         return cls(data[header:], config.to_bytes(2, "big"))

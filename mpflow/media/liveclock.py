@@ -31,6 +31,7 @@ class LiveClock:
         self.step = step
         self._last = after
         self._last_at: int | None = None
+        self._heard: int | None = None
         self._shift: int | None = None
         self._delays: deque[tuple[int, int]] = deque()
 
@@ -41,7 +42,7 @@ class LiveClock:
 
     def joined(self) -> None:
         """Another part begins: a new connection."""
-        self._shift = None
+        self._shift = self._heard = None
         self._delays.clear()
 
     def place(self, dts: int | None, pts: int | None, at: int) -> int:
@@ -51,7 +52,7 @@ class LiveClock:
         else:
             if self._shift is None or self._jumps(dts + self._shift, at):
                 self._delays.clear()
-                self._shift = self._next(at) - dts
+                self._shift, self._heard = self._next(at) - dts, None
             placed = dts + self._shift
             self._note_delay(placed, at - placed)
         shown = placed if pts is None or self._shift is None else max(placed, pts + self._shift)
@@ -60,11 +61,15 @@ class LiveClock:
         return placed
 
     def follow(self, time: int) -> int | None:
-        """Where a packet of sound belongs; None where it fits no picture that is here."""
+        """Where a packet of sound belongs; None where it is near no picture that is here, and near
+        no sound that was: pictures may be far apart."""
         if self._shift is None or self._last is None:
             return None
         placed = time + self._shift
-        return placed if abs(placed - self._last) < AHEAD else None
+        if all(abs(placed - near) >= AHEAD for near in (self._last, self._heard or self._last)):
+            return None
+        self._heard = placed
+        return placed
 
     def arrived(self, placed: int, now: int) -> int:
         """When a picture should have been here, on the monotonic clock; never later than now."""

@@ -2,11 +2,11 @@
 
     source: SoundSender -> SEQPACKET socket (never waits) -> SoundReceiver: sink
 
-The first message describes the stream: a NUT file in memory of one packet, which FFmpeg reads back
-as a stream to copy from. It is sent again about once a second, so that a fresh receiver learns it
-too. When the receiver is slow, the oldest packets that are not on their way yet are dropped and
-counted. AAC that came framed (ADTS, as in transport streams) is sent bare, with its configuration
-in the description, which is how every container but those streams holds it.
+The first message describes the stream. It is sent again about once a second, so that a fresh
+receiver learns it too, and at once when the sound becomes another. When the receiver is slow, the
+oldest packets that are not on their way yet are dropped and counted. AAC that came framed (ADTS, as
+in transport streams) is sent bare, with its configuration in the description, which is how every
+container but those streams holds it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import os
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 from errno import EMSGSIZE
-from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 import av
-import msgspec
 from av import AudioStream, Packet
 from av.container import InputContainer
 
 from mpflow.media.adts import AdtsFrame
-from mpflow.spec import Ratio, Value
+from mpflow.media.soundwire import SoundPacket, described, heard, kind_of, packed, unpacked
+
+__all__ = ["SoundPacket", "SoundReceiver", "SoundSender"]
 
 # Messages that wait for room in the socket: some seconds of sound.
 _MOST_WAITING = 256
@@ -35,68 +36,34 @@ _LARGEST = 256 * 1024
 _DESCRIBE_EVERY_NS = 1_000_000_000
 
 
-class SoundPacket(Value, frozen=True, tag="packet"):
-    """One packet of sound; ``pts`` and ``dts`` are on the time line of the job's pictures."""
-
-    data: bytes
-    pts: int
-    dts: int
-    duration: int
-    time_base: Ratio
-    key: bool = True
-
-    @property
-    def time(self) -> Fraction:
-        """When it is to be heard, in seconds."""
-        return self.pts * Fraction(*self.time_base)
-
-    def to_packet(self) -> Packet[AudioStream]:
-        """A packet for a muxer or a decoder, without a stream."""
-        packet = cast("Packet[AudioStream]", Packet(self.data))
-        packet.time_base = Fraction(*self.time_base)
-        packet.pts, packet.dts, packet.duration = self.pts, self.dts, self.duration
-        packet.is_keyframe = self.key
-        return packet
-
-
-class _Description(Value, frozen=True, tag="stream"):
-    """A stream as a NUT file of one packet."""
-
-    nut: bytes
-
-
-_decoder = msgspec.msgpack.Decoder(SoundPacket | _Description)
-
-
 class SoundSender:
-    """The source's end. ``descriptor`` stays the caller's; -1 sends nothing."""
+    """The source's end. ``descriptor`` stays the caller's; -1 sends nothing. ``warn`` is told of
+    sound that cannot be sent."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, warn: Callable[[str], None] = lambda text: None) -> None:
         self._socket = _adopt(descriptor)
-        self._waiting: deque[bytes] = deque()
+        self._warn = warn
+        self._waiting: deque[tuple[bytes, bool]] = deque()
         self._stream: AudioStream | None = None
         self._description = b""
         self._described_ns = 0
         self._adts = False
+        self._config = b""
         self.dropped = 0
 
     def describe(self, stream: AudioStream) -> None:
         """Packets of this stream follow, after the first connection or another."""
-        self._stream, self._description = stream, b""
+        self._stream, self._description, self._config = stream, b"", b""
         context = stream.codec_context
         self._adts = context.name == "aac" and not context.extradata
 
     def send(self, packet: Packet[Any], *, pts: int, dts: int) -> None:
         """Send a packet under these time stamps, in its own time base; never waits."""
-        data, config = bytes(packet), b""
-        if self._adts:
-            frame = AdtsFrame.of(data)
-            if frame is None:
-                return
-            data, config = frame.payload, frame.config
+        data = self._bare(bytes(packet)) if self._adts else bytes(packet)
+        if data is None:
+            return
         if not self._description and self._stream is not None:
-            self._description = msgspec.msgpack.encode(_describe(self._stream, data, config))
-            self._described_ns = 0
+            self._describe(packed(described(self._stream, data, b"", None)))
         self._describe_again()
         base = packet.time_base
         message = SoundPacket(
@@ -107,7 +74,25 @@ class SoundSender:
             (base.numerator, base.denominator),
             bool(packet.is_keyframe),
         )
-        self._offer(msgspec.msgpack.encode(message))
+        self._offer(packed(message))
+
+    def _bare(self, data: bytes) -> bytes | None:
+        """The payload of a frame, described anew where it is of another kind; None where it cannot
+        be told what it is."""
+        frame = AdtsFrame.of(data)
+        if frame is None or self._stream is None:
+            return None
+        if not frame.config:
+            self._warn("the sound's AAC names its channels in an unusual way, so it is left out")
+            return None
+        if frame.config != self._config:
+            # What the input was opened with is known better than one frame tells it.
+            facts = heard("aac", data) if self._config else None
+            if self._config and facts is None:
+                return None
+            self._config = frame.config
+            self._describe(packed(described(self._stream, frame.payload, frame.config, facts)))
+        return frame.payload
 
     def close(self) -> None:
         """Let go of the socket; what waits is lost."""
@@ -115,19 +100,32 @@ class SoundSender:
             self._socket.close()
             self._socket = None
 
+    def _describe(self, description: bytes) -> None:
+        self._description, self._described_ns = description, 0
+
     def _describe_again(self) -> None:
         now = time.monotonic_ns()
         if now - self._described_ns >= _DESCRIBE_EVERY_NS and self._description:
             self._described_ns = now
-            self._offer(self._description)
+            self._offer(self._description, describes=True)
 
-    def _offer(self, message: bytes) -> None:
-        self._waiting.append(message)
-        while self._waiting and self._goes(self._waiting[0]):
+    def _offer(self, message: bytes, *, describes: bool = False) -> None:
+        self._waiting.append((message, describes))
+        while self._waiting and self._goes(self._waiting[0][0]):
             self._waiting.popleft()
         while len(self._waiting) > _MOST_WAITING:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        """Drop the oldest packet. A description stays until another follows: what comes after it
+        would be taken for what was before."""
+        first = self._waiting.popleft()
+        if first[1] and not self._waiting[0][1]:
             self._waiting.popleft()
+            self._waiting.appendleft(first)
             self.dropped += 1
+        else:
+            self.dropped += not first[1]
 
     def _goes(self, message: bytes) -> bool:
         """Whether a message is off our hands: sent, or one that can never be."""
@@ -172,7 +170,7 @@ class SoundReceiver:
         """
         packets: list[SoundPacket] = []
         while self._socket is not None and (data := self._next(peek=bool(packets))):
-            message = _decoder.decode(data)
+            message = unpacked(data)
             if isinstance(message, SoundPacket):
                 if packets:
                     self._next()
@@ -211,7 +209,7 @@ class SoundReceiver:
         if self._container is None:
             return False
         with av.open(io.BytesIO(nut), "r", format="nut") as other:
-            return _kind(other.streams.audio[0]) == _kind(self._container.streams.audio[0])
+            return kind_of(other.streams.audio[0]) == kind_of(self._container.streams.audio[0])
 
     def _adopt(self, nut: bytes) -> None:
         container = av.open(io.BytesIO(nut), "r", format="nut")
@@ -219,34 +217,6 @@ class SoundReceiver:
             self.changes += 1
             self._container.close()
         self._nut, self._container = nut, container
-
-
-def _describe(stream: AudioStream, data: bytes, config: bytes) -> _Description:
-    """A stream as a NUT file: without a packet in it FFmpeg takes it for damaged."""
-    file = io.BytesIO()
-    with av.open(file, "w", format="nut", options={"fflags": "+bitexact"}) as container:
-        out = container.add_stream_from_template(stream, opaque=True)
-        if config:
-            out.codec_context.extradata = config
-        base = stream.time_base or Fraction(1, stream.codec_context.sample_rate)
-        out.time_base = base
-        packet: Packet[Any] = Packet(data)
-        packet.stream, packet.time_base = out, base
-        packet.pts = packet.dts = 0
-        packet.is_keyframe = True
-        container.mux(packet)
-    return _Description(file.getvalue())
-
-
-def _kind(stream: AudioStream) -> tuple[object, ...]:
-    """What packets of two streams have to share to follow each other."""
-    context = stream.codec_context
-    return (
-        context.codec.canonical_name,
-        context.sample_rate,
-        context.layout.nb_channels,
-        context.extradata,
-    )
 
 
 def _adopt(descriptor: int) -> socket.socket | None:

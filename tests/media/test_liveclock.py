@@ -107,6 +107,15 @@ def test_sound_follows_its_pictures_and_waits_for_the_first() -> None:
     assert clock.follow(50 * SECOND) is None
 
 
+def test_sound_goes_on_where_pictures_are_far_apart() -> None:
+    clock = LiveClock(step=STEP)
+    placed(clock, 5 * SECOND, 1, at=0)
+    heard = [clock.follow(5 * SECOND + n * SECOND) for n in range(30)]
+    assert heard == [n * SECOND for n in range(30)]
+    assert clock.follow(300 * SECOND) is None
+    assert clock.follow(35 * SECOND) == 30 * SECOND
+
+
 def test_a_file_is_played_by_its_own_time_stamps() -> None:
     clock = PacedClock(step=STEP)
     clock.joined()

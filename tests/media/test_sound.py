@@ -32,21 +32,23 @@ def pair(ends: tuple[int, int]) -> Iterator[Pair]:
     receiver.close()
 
 
-def tone(container: str, codec: str, frames: int = 50) -> io.BytesIO:
+def tone(
+    container: str, codec: str, frames: int = 50, rate: int = 48000, layout: str = "stereo"
+) -> io.BytesIO:
     """Some frames of sound in memory."""
     file = io.BytesIO()
     with av.open(file, "w", format=container) as out:
-        stream = out.add_stream(codec, rate=48000)
+        stream = out.add_stream(codec, rate=rate)
         assert isinstance(stream, AudioStream)
-        stream.codec_context.layout = "stereo"
+        stream.codec_context.layout = layout
         context = stream.codec_context
         context.open()
         size = context.frame_size or 1024
         noise = np.random.default_rng(1).normal(0, 3000, (1, 2 * size)).astype("int16")
-        resampler = av.AudioResampler(context.format.name, "stereo", 48000)
+        resampler = av.AudioResampler(context.format.name, layout, rate)
         for number in range(frames):
             frame = AudioFrame.from_ndarray(noise, format="s16", layout="stereo")
-            frame.sample_rate, frame.pts = 48000, number * size
+            frame.sample_rate, frame.pts = rate, number * size
             for converted in resampler.resample(frame):
                 out.mux(context_packets(stream, converted))
         out.mux(context_packets(stream, None))
@@ -103,6 +105,67 @@ def test_framed_aac_becomes_bare_with_its_configuration(pair: Pair) -> None:
     assert {len(d) - len(p.data) for d, p in zip(sent, packets, strict=True)} == {7}
     assert receiver.stream is not None
     assert receiver.stream.codec_context.extradata == bytes.fromhex("1190")
+
+
+@pytest.mark.parametrize(("rate", "layout"), [(44100, "mono"), (48000, "5.1"), (24000, "stereo")])
+def test_framed_aac_that_becomes_another_is_described_anew(
+    pair: Pair, rate: int, layout: str
+) -> None:
+    """As between a programme and an advertisement, and back."""
+    sender, receiver = pair
+    parts = [tone("mpegts", "aac", 20), tone("mpegts", "aac", 20, rate, layout)]
+    kinds: list[tuple[int, str]] = []
+    with av.open(io.BytesIO(b"".join(part.getvalue() for part in (*parts, parts[0])))) as one:
+        stream = one.streams.audio[0]
+        sender.describe(stream)
+        for packet in one.demux(stream):
+            if packet.size:
+                sender.send(packet, pts=packet.pts or 0, dts=packet.pts or 0)
+    while packets := receiver.receive():
+        assert receiver.stream is not None
+        context = receiver.stream.codec_context
+        frames = [f for p in packets for f in context.decode(p.to_packet())]
+        kinds.append((context.sample_rate, context.layout.name))
+        assert {(f.sample_rate, f.layout.name) for f in frames} == {kinds[-1]}
+    assert kinds == [(48000, "stereo"), (rate, layout), (48000, "stereo")]
+    assert receiver.changes == 2
+
+
+def test_framed_aac_without_channels_is_left_out_and_said_so(ends: tuple[int, int]) -> None:
+    told: list[str] = []
+    sender, receiver = SoundSender(ends[0], told.append), SoundReceiver(ends[1])
+    with av.open(tone("mpegts", "aac", 5)) as container:
+        stream = container.streams.audio[0]
+        sender.describe(stream)
+        for packet in container.demux(stream):
+            data = bytearray(bytes(packet))
+            if data:
+                data[2] &= 0xFE
+                data[3] &= 0x3F
+                odd: Packet[AudioStream] = Packet(bytes(data))
+                odd.time_base = packet.time_base
+                sender.send(odd, pts=0, dts=0)
+    assert receiver.receive() == []
+    assert set(told) == {"the sound's AAC names its channels in an unusual way, so it is left out"}
+    sender.close()
+    receiver.close()
+
+
+def test_a_slow_receiver_never_takes_one_stream_for_another(ends: tuple[int, int]) -> None:
+    sender, receiver = SoundSender(ends[0]), SoundReceiver(ends[1])
+    send_all(sender, tone("matroska", "pcm_s16le", frames=400))
+    sent = send_all(sender, tone("matroska", "libopus", frames=400))
+    heard: dict[str, list[bytes]] = {"pcm_s16le": [], "opus": []}
+    for _ in range(60):
+        packets = receiver.receive()
+        assert receiver.stream is not None
+        heard[receiver.stream.codec_context.name] += [packet.data for packet in packets]
+        sender.send(_silence(), pts=0, dts=0)
+    assert sender.dropped > 200
+    assert not set(heard["pcm_s16le"]) & set(sent)
+    assert sent[-1] in heard["opus"]
+    sender.close()
+    receiver.close()
 
 
 def test_time_stamps_are_those_that_the_sender_names(pair: Pair) -> None:
