@@ -124,8 +124,8 @@ class Receive(Source[ReceiveOptions]):
 
     def _make(self, given: str) -> LiveInput:
         from mpflow.media.address import Address, Wishes
-        from mpflow.media.dialer import Patience
         from mpflow.media.liveinput import LiveInput
+        from mpflow.media.patience import Patience
 
         options = self.options
         wishes = Wishes(

@@ -10,15 +10,15 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 import av
 
 from mpflow.errors import InputError, describe
 from mpflow.media.address import Address
-from mpflow.media.feed import Ended, Feed, Item
+from mpflow.media.feed import Arrived, Ended, Feed, Item, Opened
 from mpflow.media.line import Line
+from mpflow.media.patience import MARGIN_S, Patience, Unseen, Watch
 from mpflow.media.reconnect import Outage
 
 # How long a wait lasts before it is asked whether to go on.
@@ -51,17 +51,6 @@ class Host(Protocol):
         """Says whether to end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds to wait for the first connection, for a packet, for an input's return; and how far
-    decoding may be behind."""
-
-    opening: float = 10.0
-    reading: float = 5.0
-    retry: float = 30.0
-    lag: float = 1.0
-
-
 class Dialer:
     """Gives what comes from an address, over one connection after the other."""
 
@@ -73,6 +62,8 @@ class Dialer:
         self._outage: Outage | None = None
         self._cause: Ended | None = None
         self._dial_at = 0.0
+        self._watch = Watch(patience.reading)
+        self._has_pictures = False
 
     @property
     def feed(self) -> Feed | None:
@@ -81,15 +72,22 @@ class Dialer:
 
     def dial(self, *, after: int | None = None) -> None:
         """Connect for the first time, or play a file (on from a time stamp of its picture)."""
-        self._line = self._open(self._patience.opening, after)
+        self._line = self._open(self._patience.opening, after=after, first=True)
 
     def redial(self) -> None:
         """Connect as after an outage: for as long as an input may be away."""
         self._outage, self._cause = Outage(time.monotonic()), None
         self._dial_at = 0.0
 
+    def expect(self, step: float) -> None:
+        """Take note of how far apart pictures usually are, in seconds."""
+        self._watch.step = step
+
     def next(self) -> Item | None:
-        """The next packet or event; None when it is time to leave."""
+        """The next packet or event; None when it is time to leave.
+
+        A connection that does not open, or of which no picture comes any more, has ended.
+        """
         while not self._host.leaving():
             if self._line is None and not self._due():
                 continue
@@ -99,6 +97,10 @@ class Dialer:
             if item is None:
                 with self._host.waiting():
                     item = self._line.feed.get(_STEP_S)
+            now = time.monotonic()
+            self._note(item, now)
+            if not isinstance(item, Ended) and (trouble := self._trouble(self._line, now)):
+                return Ended(trouble)
             if item is not None:
                 return item
         return None
@@ -116,18 +118,25 @@ class Dialer:
         if outage.left(now, self._patience.retry) <= outage.pause():
             return self._given_up(ended)
         if self._outage is None:
-            why = f"was lost: {self._reason(ended)}; connecting again"
-            self._host.alert("reconnect", f"{self._address.shown!r} {why}")
+            self._host.alert(
+                "reconnect",
+                f"{self._told(ended)}; connecting again",
+            )
         self._dial_at = now + outage.pause()
         self._outage = outage.tried()
         return True
 
     def back(self) -> None:
         """A picture came: the input is there."""
+        self._watch.seen(time.monotonic())
         if self._outage is not None:
             if self._outage.tries:
                 self._host.count("reconnects", 1)
             self._outage = None
+
+    def busy(self) -> None:
+        """Nobody asked for what comes, up to now."""
+        self._watch.excused(time.monotonic())
 
     def close(self) -> None:
         """Hang up."""
@@ -143,8 +152,30 @@ class Dialer:
                 time.sleep(min(left, _STEP_S))  # nothing tells that a server is back
         return left <= _STEP_S
 
-    def _open(self, opening: float, after: int | None = None) -> Line:
-        return Line(self._address, opening=opening, reading=self._patience.reading, after=after)
+    def _note(self, item: Item | None, now: float) -> None:
+        match item:
+            case Opened():
+                self._watch.opened(now)
+            case Arrived(_, picture):
+                self._watch.came(now)
+                self._has_pictures |= picture
+
+    def _trouble(self, line: Line, now: float) -> Exception | None:
+        """Why the connection is as good as lost, if it is; a file that is open never is."""
+        if self._watch.is_open and self._address.is_file:
+            return None
+        retry, outage = self._patience.retry, self._outage
+        only_sound = self._watch.is_open and not self._has_pictures
+        if only_sound and outage is not None and outage.left(now, retry) < -MARGIN_S:
+            return Unseen(retry)
+        return self._watch.trouble(now, skips=line.feed.skips)
+
+    def _open(self, opening: float, *, after: int | None = None, first: bool = False) -> Line:
+        wait = opening * self._address.steps + MARGIN_S
+        self._watch.dialled(time.monotonic(), opening=wait)
+        self._has_pictures = False
+        reading = self._patience.reading
+        return Line(self._address, opening=opening, reading=reading, after=after, first=first)
 
     def _time_to_open(self) -> float:
         left = math.inf
@@ -154,18 +185,22 @@ class Dialer:
         return max(1.0, min(left, most))
 
     def _given_up(self, ended: Ended) -> bool:
-        """Nothing more comes: an error, unless the input had simply ended."""
+        """Nothing more comes: an error, unless the input had ended in order, or nobody wants to
+        know whether it had."""
         retry = self._patience.retry
-        if self._cause is not None and self._is_clean(self._cause):
-            if retry:
-                again = f"it did not come back within {retry:g} s"
-                self._host.warn(f"{self._address.shown!r} ended, and {again}")
+        may = self._address.tells_end or not retry
+        if may and self._cause is not None and self._is_clean(self._cause):
             return False
         raise InputError(
-            f"{self._address.shown!r} was lost: {self._reason(ended)}"
-            + (f"; it did not come back within {retry:g} s" if retry else ""),
+            self._told(ended) + (f"; it did not come back within {retry:g} s" if retry else ""),
             cure="see to it that the sender is there, or wait longer with --retry",
         )
+
+    def _told(self, ended: Ended) -> str:
+        """What happened, in words."""
+        if self._is_clean(ended) and self._address.tells_end:
+            return f"{self._address.shown!r} ended"
+        return f"{self._address.shown!r} was lost: {self._reason(ended)}"
 
     def _is_clean(self, ended: Ended) -> bool:
         """Whether an input ended in order: FFmpeg calls it an error when an RTMP sender leaves,
@@ -177,6 +212,8 @@ class Dialer:
     def _reason(self, ended: Ended) -> str:
         if self._is_clean(ended):
             return "it ended"
+        if isinstance(ended.error, Unseen):
+            return str(ended.error)
         if isinstance(ended.error, av.ExitError):
             return f"nothing came for {self._patience.reading:g} s"
         if isinstance(ended.error, OSError) and ended.error.errno == errno.EIO:

@@ -87,9 +87,19 @@ class Feed:
             return item
 
     @property
+    def is_closed(self) -> bool:
+        """Whether nobody wants any more."""
+        return self._closed
+
+    @property
     def pictures(self) -> int:
         """How many packets of the picture wait."""
         return self._pictures
+
+    @property
+    def skips(self) -> bool:
+        """Whether packets of the picture are dropped up to the next key frame."""
+        return self._wants_key
 
     def take_dropped(self) -> int:
         """How many packets of the picture were dropped since this was asked last."""

@@ -25,17 +25,25 @@ class Line:
     """Connects to an address and fills ``feed`` until the input ends or ``close`` is called.
 
     ``opening`` and ``reading`` are how long, in seconds, a connection and each packet may take.
-    With ``after`` a file is read from the key frame before that time stamp of its picture.
+    With ``after`` a file is read from the key frame before that time stamp of its picture. The
+    ``first`` line finds nobody else at its port; later ones may find one that was left behind.
     """
 
     def __init__(
-        self, address: Address, *, opening: float, reading: float, after: int | None = None
+        self,
+        address: Address,
+        *,
+        opening: float,
+        reading: float,
+        after: int | None = None,
+        first: bool = False,
     ) -> None:
         self.feed = Feed(patient=address.is_file)
         self.address = address
         self._opening = opening
         self._reading = reading
         self._after = after
+        self._first = first
         self._container: InputContainer | None = None
         self._lock = Lock()
         self._left = False
@@ -66,23 +74,30 @@ class Line:
     def _read(self) -> None:
         self._container = container = self._opened()
         stream = picture_stream(container, self.address.given)
-        sounds = container.streams.audio[:1]
+        sounds = [sound.index for sound in container.streams.audio[:1]]
         if self._after is not None:
             container.seek(self._after, backward=True, stream=stream)
         if not self.feed.put(Opened(container)):
             return
-        for packet in container.demux(stream, *sounds):
+        # All streams: where others than these two come, it is still heard that nobody wants them.
+        for packet in container.demux():
             picture = packet.stream_index == stream.index
-            if packet.size and not self.feed.put(Arrived(packet, picture, time.monotonic_ns())):
+            if self.feed.is_closed:
                 return
+            if packet.size and (picture or packet.stream_index in sounds):
+                self.feed.put(Arrived(packet, picture, time.monotonic_ns()))
 
     def _opened(self) -> InputContainer:
-        """The open input; looked at longer where the picture is not among what came first."""
+        """The open input; looked at longer where the picture is not among what came first, and
+        the sender bears that it is opened again."""
+        if self._first:
+            self.address.require_free()
         container = self.address.open(self._opening, self._reading)
         if self.address.is_recording(container):
             container.close()
             raise self.address.recording()
-        if container.streams.video or self.address.listens or self.address.is_file:
+        address = self.address
+        if container.streams.video or address.listens or address.scheme in ("file", "pipe"):
             return container
         container.close()
         return self.address.open(self._opening, self._reading, patient=True)

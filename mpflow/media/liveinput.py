@@ -10,38 +10,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
-import msgspec
 from av import Packet, VideoFrame
 from av.container import InputContainer
 
-from mpflow.errors import InputError
 from mpflow.media.address import Address
-from mpflow.media.dialer import Dialer, Host, Patience
+from mpflow.media.dialer import Dialer, Host
 from mpflow.media.feed import Arrived, Ended, Opened
 from mpflow.media.lag import Pace
 from mpflow.media.liveclock import SECOND, LiveClock, PacedClock
 from mpflow.media.livedecoder import LiveDecoder
+from mpflow.media.livefacts import describe_live
+from mpflow.media.livefit import Fitting, LivePicture
 from mpflow.media.livestamps import LiveStamps
-from mpflow.media.pixels import Conform
-from mpflow.media.probe import describe_input
+from mpflow.media.patience import Patience, Unseen
 from mpflow.media.sound import SoundSender
 from mpflow.spec import MediaInfo
 
-# How long an input may send packets before one of them is a picture.
-_FIRST_PICTURE_S = 30.0
 _LONGEST_SLEEP_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class LivePicture:
-    """A picture on the run's time line; ``arrived`` is when it should have been here (ns)."""
-
-    picture: VideoFrame
-    arrived: int
 
 
 class LiveInput:
@@ -66,7 +53,7 @@ class LiveInput:
         self._pace = Pace(patience.lag, seeks=address.is_file)
         self._container: InputContainer | None = None
         self._decoder: LiveDecoder | None = None
-        self._conform: Conform | None = None
+        self._fitting: Fitting | None = None
         self._sound = SoundSender(-1)
         self._early: list[VideoFrame] = []
         self._given: int | None = None
@@ -76,8 +63,11 @@ class LiveInput:
         """Connect, and describe what comes; the connection stays. Raises InputError."""
         self._dialer.dial()
         try:
-            self._early = self._first_pictures(time.monotonic() + self._patience.opening)
-            media = self._described(self._early[0])
+            self._early = self._first_pictures()
+            assert self._container is not None and self._decoder is not None
+            path, stream = self.address.given, self._decoder.stream
+            first, clock = self._early[0], self._stamps.clock
+            media = describe_live(path, self._container, stream, first, clock)
         except BaseException:
             self.close()
             raise
@@ -108,7 +98,7 @@ class LiveInput:
 
         Ends with the input, or when it is time to leave; raises InputError when the input is lost.
         """
-        self._sound = SoundSender(sound)
+        self._sound = SoundSender(sound, self._say)
         self._announce_sound()
         early, self._early = self._early, []
         for picture in early:
@@ -126,38 +116,20 @@ class LiveInput:
         self._decoder = self._container = None
         self._early = []
 
-    def _first_pictures(self, until: float) -> list[VideoFrame]:
-        while time.monotonic() < until + _FIRST_PICTURE_S:
-            item = self._dialer.next()
-            if item is None:
-                break
+    def _first_pictures(self) -> list[VideoFrame]:
+        while (item := self._dialer.next()) is not None:
             if pictures := self._decoded(item):
                 return pictures
             if isinstance(item, Ended):
-                if item.error is not None:
-                    raise self.address.explain(item.error) from item.error
-                break
-        raise InputError(
-            f"{self.address.shown!r} has no picture that can be decoded", cure="check that it plays"
-        )
-
-    def _described(self, picture: VideoFrame) -> MediaInfo:
-        """What the input is; of a stream nobody knows how long it will be."""
-        assert self._container is not None and self._decoder is not None
-        path, clock = self.address.given, self._stamps.clock
-        media = describe_input(path, self._container, self._decoder.stream, picture, size=0)
-        if isinstance(clock, PacedClock):
-            start = Fraction(media.video.start or 0) * Fraction(*media.video.time_base)
-            return msgspec.structs.replace(media, zero=time.monotonic_ns() - round(start * SECOND))
-        video = msgspec.structs.replace(media.video, frames=None)
-        return msgspec.structs.replace(media, video=video, duration=None, zero=clock.zero)
+                error = item.error or Unseen()
+                raise self.address.explain(error) from error
+        raise self.address.explain(Unseen())
 
     def _settle(self, media: MediaInfo) -> None:
         """Take the run's geometry and time base."""
         self._stamps.settle(media.video)
-        self._conform = Conform(media.video)
-        if self._conform.conversion:
-            self._say(self._conform.conversion)
+        self._dialer.expect(self._stamps.clock.step / SECOND)
+        self._fitting = Fitting(media.video, self._say)
 
     def _decoded(self, item: Opened | Arrived | Ended) -> list[VideoFrame]:
         """The pictures that come of a packet or an event."""
@@ -222,7 +194,10 @@ class LiveInput:
         now = time.monotonic_ns()
         arrived = clock.arrived(placed, now)
         if not self._is_late(now - arrived):
-            yield LivePicture(self._fitting(picture, stamp), arrived)
+            assert self._fitting is not None
+            fitting = self._fitting(picture, stamp, self._stamps.duration(picture))
+            yield LivePicture(fitting, arrived)
+            self._dialer.busy()
 
     def _wait_for(self, clock: PacedClock, placed: int) -> bool:
         """Wait until a picture is due; False when it is time to leave."""
@@ -242,17 +217,6 @@ class LiveInput:
         late = age > self._patience.lag * SECOND and feed.pictures > 0
         self._miss(late + feed.take_dropped())
         return late
-
-    def _fitting(self, picture: VideoFrame, stamp: int) -> VideoFrame:
-        """The picture in the run's geometry, with its time stamp in the run's time base."""
-        assert self._conform is not None
-        duration, fitting = self._stamps.duration(picture), picture
-        if not self._conform.fits(picture):
-            if change := self._conform.change(picture):
-                self._say(change)
-            fitting = self._conform(picture)
-        fitting.pts, fitting.duration = stamp, duration
-        return fitting
 
     def _goes_on(self, ended: Ended) -> bool:
         """Whether there is more to come after an end."""

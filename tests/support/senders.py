@@ -7,6 +7,7 @@ sends numbered pictures (the brightness counts up) and a tone, by the clock.
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import subprocess
@@ -16,11 +17,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from typing import cast
 
 import av
 import numpy as np
 from av import AudioFrame, VideoFrame
 from av.container import OutputContainer
+from av.video.stream import VideoStream
 
 WIDTH, HEIGHT = 160, 120
 RATE = 25
@@ -76,11 +79,21 @@ def send(
     pause: float = 0,
     bframes: int = 0,
     transport: str = "tcp",
+    codec: str = "libx264",
+    pid: int = 256,
+    dark_at: float = math.inf,
+    every: int = 1,
 ) -> None:
-    """Send so many seconds by the clock; ``pause`` seconds of silence at ``pause_at``."""
+    """Send so many seconds by the clock; ``pause`` seconds of silence at ``pause_at``, and sound
+    alone from ``dark_at`` on; of ``every`` so many pictures only one. ``pid`` is the number of a
+    transport stream's first stream."""
     options = {"rtsp_transport": transport} if container == "rtsp" else {}
+    if container == "mpegts":
+        options = {"mpegts_start_pid": str(pid), "mpegts_pmt_start_pid": str(0x1000 + pid)}
+    if every > 1 or dark_at < seconds:
+        options["max_interleave_delta"] = "1000"  # sound is not to wait for pictures
     out = _connected(url, container, options)
-    video = out.add_stream("libx264", rate=RATE)
+    video = cast("VideoStream", out.add_stream(codec, rate=RATE))
     video.width, video.height = (int(side) for side in size.split("x"))
     video.pix_fmt = "yuv420p"
     video.options = {"preset": "ultrafast", "g": str(key_every), "bf": str(bframes)}
@@ -92,7 +105,8 @@ def send(
         if pause and number == int(pause_at * RATE):
             time.sleep(pause)
             began += pause
-        out.mux(video.encode(numbered(number, video.width, video.height)))
+        if number < dark_at * RATE and number % every == 0:
+            out.mux(video.encode(numbered(number, video.width, video.height)))
         while tone is not None and played * RATE < (number + 1) * _SOUND_RATE:
             out.mux(tone.encode(_hum(played)))
             played += 1024
@@ -123,7 +137,12 @@ def _connected(url: str, container: str, options: dict[str, str]) -> OutputConta
     until = time.monotonic() + 20
     address = url.partition("://")[2].partition("/")[0].partition("?")[0]
     port = address.rpartition(":")[2]
-    while not url.startswith("udp") and time.monotonic() < until and not _listens(int(port)):
+    while (
+        "://" in url
+        and not url.startswith("udp")
+        and time.monotonic() < until
+        and not _listens(int(port))
+    ):
         time.sleep(0.05)  # nothing else tells
     return av.open(url, "w", format=container, options=options)
 
@@ -137,7 +156,7 @@ def _listens(port: int) -> bool:
 
 if __name__ == "__main__":
     kinds: dict[str, type] = {"sound": int, "key_every": int, "bframes": int}
-    kinds |= {"pause_at": float, "pause": float}
+    kinds |= {"every": int, "pause_at": float, "pause": float, "pid": int, "dark_at": float}
     given = dict(word.split("=", 1) for word in sys.argv[4:])
     wishes = {key: kinds.get(key, str)(value) for key, value in given.items()}
     send(sys.argv[1], sys.argv[2], float(sys.argv[3]), **wishes)
