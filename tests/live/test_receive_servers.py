@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 import ssl
 import subprocess
@@ -146,6 +147,8 @@ def _probed_when_announced(receiving: Receiving) -> object:
 @contextmanager
 def _tls_server(folder: Path, name: str) -> Iterator[tuple[int, list[bytes]]]:
     """A server with a certificate of its own making; what was said to it over a safe line."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate with")
     cert, key = folder / "cert.pem", folder / "key.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     command += ["-keyout", str(key), "-out", str(cert), "-subj", f"/CN={name}"]
