@@ -88,7 +88,7 @@ class JobLead:
     def report(self) -> tuple[Report, Message | None]:
         """The outcome, as the caller is told it; the ring is let go of."""
         run = self.run
-        if run.spec.privacy and run.error is None and run.wrote and not run.wrote.faces:
+        if run.spec.privacy and run.error is None and _saw_nobody(run):
             text = "no face was found in any frame: nothing was covered"
             self._notices.note("warning", text)
             run.note_warnings([text])
@@ -113,3 +113,8 @@ class JobLead:
         watch_starts(run, progress.counts, now)
         watch_hangs(run, self._hangs, progress.counts, now)
         watch_stall(run, progress, now)
+
+
+def _saw_nobody(run: JobRun) -> bool:
+    """Whether no face was found in what came out; where nothing came out, that is not why."""
+    return run.wrote is not None and run.wrote.frames > 0 and not run.wrote.faces

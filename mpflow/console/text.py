@@ -78,7 +78,7 @@ def summary(report: Report, *, brief: bool = True) -> str:
         f" ({report.frames_per_second:.1f} frames/s)"
     ]
     if report.faces:
-        parts.append(f"{counted(report.faces, 'face')} in {report.frames_with_faces} of them")
+        parts.append(_faces(report))
     if report.size:
         parts.append(size(report.size))
     if brief and (slowest := report.bottleneck) is not None:
@@ -88,6 +88,16 @@ def summary(report: Report, *, brief: bool = True) -> str:
         parts.append(f"{report.damaged} damaged {frames} skipped")
     parts.extend(_irregular(report))
     return f"{ends(report)}: {', '.join(parts)}"
+
+
+def _faces(report: Report) -> str:
+    """What was found; of a stream also in frames that were not delivered."""
+    faces, frames = counted(report.faces, "face"), report.frames_with_faces
+    return (
+        f"{faces} found in {counted(frames, 'frame')}"
+        if report.live
+        else f"{faces} in {frames} of them"
+    )
 
 
 def _irregular(report: Report) -> Iterator[str]:

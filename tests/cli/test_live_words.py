@@ -79,6 +79,15 @@ def test_a_summary_names_both_ends_and_what_was_not_smooth(
     assert second == "  dropped: 12 and 6 more (detect: too late: 2.1 s old)"
 
 
+def test_faces_of_a_stream_were_found_in_frames_of_which_some_were_dropped(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = report(frames_written=5, faces=480, frames_with_faces=180)
+    first, *_ = told(capsys, Outcome(JOB, Status.DONE, made))
+    assert "480 faces found in 180 frames" in first
+    assert "of them" not in first
+
+
 def test_a_signal_ends_a_stream_in_order_and_is_still_status_130(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
