@@ -54,7 +54,7 @@ def live(ctx: click.Context, /, **given: Any) -> None:
     \b
       mpflow live -i rtsp://camera/1 -o rtmp://server/live/key
       mpflow live -i /dev/video0 -o /dev/video10      # a loopback camera, for video calls
-      mpflow live -i clip.mp4 -o - | ffplay -
+      mpflow live -i clip.mp4 -o - | ffplay -f nut -
 
     Frames that would come later than --max-latency are dropped, input and output are connected
     anew when they are lost, and sound is carried along. `mpflow top` shows how it goes, `mpflow
@@ -86,8 +86,8 @@ def live(ctx: click.Context, /, **given: Any) -> None:
 def top(run: str, once: bool, as_json: bool, interval: float) -> None:
     """How a run is doing: rate, backlog, age, busy and idle ratios, batches, drops, memory.
 
-    RUN is its id, its --name or its process id; without it, the only one there is. `mpflow ctl`
-    lists them. q leaves. Only runs of the same user are seen.
+    RUN is its id, its --name or its process id ($! of a shell); without it, the only one there is.
+    `mpflow ctl` lists them. q leaves. Only runs of the same user are seen.
     """
     from mpflow.console.top import show_top
 
@@ -113,7 +113,8 @@ def ctl(run: str, action: str, words: tuple[str, ...], as_json: bool) -> None:
       mpflow ctl RUN preview look.png           a picture of the output, as it is now
       mpflow ctl RUN stop                       end it in order
 
-    RUN is an id, a --name or a process id. Only runs of the same user are seen and can be steered.
+    RUN is an id, a --name or a process id ($! of a shell); alone it is `stats`. Only runs of the
+    same user are seen and can be steered.
     """
     from mpflow.console import ctl as room
 
