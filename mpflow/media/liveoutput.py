@@ -14,14 +14,14 @@ import time
 from fractions import Fraction
 from math import inf
 
-from mpflow.errors import MpflowError
 from mpflow.frame import Frame
 from mpflow.media.connection import Connection
 from mpflow.media.destination import Destination, Kind
 from mpflow.media.livecoder import LiveRecipe
-from mpflow.media.liveerrors import away, is_hopeless, lost, unreachable
+from mpflow.media.liveerrors import lost
 from mpflow.media.liverequest import LiveRequest, Voice
 from mpflow.media.pictures import PictureMaker
+from mpflow.media.reach import Reach
 from mpflow.media.sound import SoundReceiver
 from mpflow.media.soundtrack import SoundQueue
 from mpflow.media.timeline import Stamps
@@ -32,8 +32,6 @@ from mpflow.tokens import Token
 _STANDING_S = 1.0
 # How long one wait for a disk lasts before it is asked whether the job is to be left.
 _STEP_S = 0.25
-# The next try comes after so long, then twice as long each time, up to the longest.
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 8.0
 # An input with sound tells of it with its first packets: wait so long before going on without.
 _SILENCE_S = 1.0
 # How long the end of the stream may take, in seconds: a run that is stopped ends soon, whatever the
@@ -75,11 +73,7 @@ class LiveOutput:
         self._expects_sound = expected and job.sound >= 0
         self._age: float | None = None
         self._first_picture: float | None = None
-        self._lost_at: float | None = None
-        self._error: BaseException | None = None
-        self._pause, self._next_try = _FIRST_PAUSE_S, 0.0
-        self._connections = 0
-        self._is_down = False
+        self._reach = Reach(destination, request, voice)
         self._link: Connection | None = None
         if not self._expects_sound:
             self._connect()
@@ -127,6 +121,13 @@ class LiveOutput:
             raise lost(self._destination, link.error) from link.error
         return is_whole
 
+    def close(self) -> None:
+        """Let go of everything, without sending what is left."""
+        link, self._link = self._link, None
+        self._sound.receiver.close()
+        if link is not None:
+            link.abandon()
+
     def _end(self, link: Connection) -> bool:
         """End a connection; False where the other end did not take it in time."""
         link.finish()
@@ -143,13 +144,6 @@ class LiveOutput:
                 return False
         return link.error is None
 
-    def close(self) -> None:
-        """Let go of everything, without sending what is left."""
-        link, self._link = self._link, None
-        self._sound.receiver.close()
-        if link is not None:
-            link.abandon()
-
     def _own_time(self, token: Token) -> int:
         """A picture's time in ticks of the encoder; later than the one before."""
         base, ours = Fraction(*token.time_base), self._recipe.shape.time_base
@@ -164,7 +158,7 @@ class LiveOutput:
         if self._has_sound is False and self._sound.receiver.stream is not None:
             self._has_sound = None
             self._voice.warn(_LATE_SOUND[self._destination.is_lasting])
-        if self._link is None and now >= self._next_try and self._knows_sound(now):
+        if self._link is None and self._reach.may_try(now) and self._knows_sound(now):
             self._connect()
         if self._link is not None and at is not None:
             self._link.begin(at)
@@ -188,19 +182,16 @@ class LiveOutput:
         """Take in what became of the connection. Raises OutputError when there is no hope."""
         link = self._link
         if link is None:
-            self._despair(now)
+            self._reach.is_away(now)
         elif link.error is not None:
-            self._lose(link, link.error, now)
+            self._link = None
+            self._recant(link)
+            self._reach.lost(link.error, now)
         elif link.is_proven and not link.is_counted:
             link.is_counted = True
-            self._reached()
-        elif self._destination.is_lasting and link.backlog > self._patience:
-            raise unreachable(self._destination, link.backlog, None)
-
-    @property
-    def _patience(self) -> float:
-        """For how long an output that can be lost may stand still without an error."""
-        return max(self._request.retry, self._request.caution.timeout)
+            self._reach.reached()
+        else:
+            self._reach.stands(link.backlog)
 
     def _recant(self, link: Connection) -> None:
         """Of what a connection was given, that which never arrived was not delivered after all."""
@@ -208,38 +199,6 @@ class LiveOutput:
             self.written -= 1
             why = self._drop("the connection broke before it arrived")
             self._voice.recant(token, why)
-
-    def _lose(self, link: Connection, error: BaseException, now: float) -> None:
-        self._link = None
-        self._recant(link)
-        if not self._destination.is_lasting:
-            raise lost(self._destination, error) from error
-        if not self._connections and (hopeless := self._hopeless(error)) is not None:
-            raise hopeless from error
-        self._lost_at = now if link.is_counted or self._lost_at is None else self._lost_at
-        self._error = error
-        self._despair(now)
-        if not self._is_down:
-            self._is_down = True
-            self._voice.alert("reconnect", away(self._destination, error))
-        self._next_try = now + self._pause
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE_S)
-
-    def _despair(self, now: float) -> None:
-        """Raise OutputError when there was no connection for too long."""
-        if self._lost_at is not None and now - self._lost_at > self._request.retry:
-            raise unreachable(self._destination, now - self._lost_at, self._error)
-
-    def _hopeless(self, error: BaseException) -> MpflowError | None:
-        with self._voice.waiting():
-            return is_hopeless(self._destination, error, self._request.caution)
-
-    def _reached(self) -> None:
-        """The other end takes what is sent."""
-        self._connections += 1
-        self._pause, self._is_down, self._lost_at = _FIRST_PAUSE_S, False, None
-        if self._connections > 1:
-            self._voice.count("reconnects", 1)
 
     def _connect(self) -> None:
         request = self._request

@@ -292,7 +292,7 @@ def test_a_device_that_takes_no_pictures_is_named(device: str, words: str) -> No
 def test_connections_that_failed_leave_nothing_behind(
     sound: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mpflow.media.liveoutput._FIRST_PAUSE_S", 0.0)
+    monkeypatch.setattr("mpflow.media.reconnect.FIRST_PAUSE_S", 0.0)
     options = {"retry": 600.0, "format": "flv"}
     feed = Feed(f"tcp://127.0.0.1:{free_port()}", options, (640, 480), sound, late=0.1)
     gc.disable()  # encoders have to go with their connections, not with the next collection
