@@ -118,10 +118,7 @@ class Dialer:
         if outage.left(now, self._patience.retry) <= outage.pause():
             return self._given_up(ended)
         if self._outage is None:
-            self._host.alert(
-                "reconnect",
-                f"{self._told(ended)}; connecting again",
-            )
+            self._host.alert("reconnect", f"{self._told(ended)}; connecting again")
         self._dial_at = now + outage.pause()
         self._outage = outage.tried()
         return True
@@ -191,8 +188,9 @@ class Dialer:
         may = self._address.tells_end or not retry
         if may and self._cause is not None and self._is_clean(self._cause):
             return False
+        away = f", and did not come back within {retry:g} s" if retry else ""
         raise InputError(
-            self._told(ended) + (f"; it did not come back within {retry:g} s" if retry else ""),
+            f"{self._address.shown!r} was lost{away}: {self._reason(ended)}",
             cure="see to it that the sender is there, or wait longer with --retry",
         )
 

@@ -44,7 +44,7 @@ class Unseen(Exception):
 
     def __init__(self, seconds: float | None = None) -> None:
         super().__init__(
-            "no picture came" if seconds is None else f"no picture came for {seconds:g} s"
+            "no picture came" if seconds is None else f"no picture came for {round(seconds, 1):g} s"
         )
 
 
