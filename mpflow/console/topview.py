@@ -32,13 +32,35 @@ def screen(snapshot: Snapshot | None) -> RenderableType:
     """The whole screen; a run that has no figures yet says so."""
     if snapshot is None:
         return Text("the run is starting: no figures yet")
-    return Group(
-        *header(snapshot),
-        Text(),
-        _Fitting(_STAGES, [_stage(stage) for stage in snapshot.stages]),
-        Text(),
+    return _Screen(
+        Group(
+            *header(snapshot),
+            Text(),
+            _Fitting(_STAGES, [_stage(stage) for stage in snapshot.stages]),
+        ),
         _Fitting(_WORKERS, [_worker(worker) for worker in snapshot.workers]),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Screen:
+    """What is always shown, and the workers, where the window is high enough for all of them."""
+
+    always: Group
+    workers: _Fitting
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Both, for a window of this height; without one there is room for everything."""
+        yield self.always
+        used = len(console.render_lines(self.always, options.update(height=None), pad=False))
+        titles_and_rows = 1 + len(self.workers.rows)
+        if options.height is None or used + 1 + titles_and_rows <= options.height:
+            yield Text()
+            yield self.workers
+        else:
+            yield Text("a higher window shows the workers", style="dim")
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,16 @@ def test_a_narrow_window_has_fewer_columns_but_whole_figures(width: int) -> None
     assert any(line.startswith("WORKER ") and "STATE" in line for line in lines)
 
 
+@pytest.mark.parametrize(("height", "shown"), [(12, False), (40, True)])
+def test_a_low_window_says_that_it_does_not_show_the_workers(height: int, shown: bool) -> None:
+    console = Console(width=132)
+    options = console.options.update(height=height)
+    rows = console.render_lines(screen(snapshot_of()), options, pad=False)
+    text = "\n".join("".join(part.text for part in row) for row in rows[:height])
+    assert ("WORKER " in text) is shown
+    assert ("a higher window shows the workers" in text) is not shown
+
+
 @pytest.mark.parametrize(
     ("keys", "leaves"), [(b"q", True), (b"xQ", True), (b"xy", False), (b"", True)]
 )
