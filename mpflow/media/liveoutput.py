@@ -20,11 +20,11 @@ from mpflow.media.destination import Destination, Kind
 from mpflow.media.livecoder import LiveRecipe
 from mpflow.media.liveerrors import lost
 from mpflow.media.liverequest import LiveRequest, Voice
-from mpflow.media.pictures import PictureMaker
 from mpflow.media.reach import Reach
 from mpflow.media.sound import SoundReceiver
 from mpflow.media.soundtrack import SoundQueue
 from mpflow.media.timeline import Stamps
+from mpflow.media.turning import UprightPictures, upright
 from mpflow.spec import Job
 from mpflow.tokens import Token
 
@@ -62,9 +62,10 @@ class LiveOutput:
         self._request = request
         self._voice = voice
         self._place = job.spec.partial
-        self._recipe = LiveRecipe(job.media.video, request.settings, destination, voice.warn)
+        video = job.media.video
+        self._recipe = LiveRecipe(upright(video), request.settings, destination, voice.warn)
         recipe = self._recipe.recipe
-        self._pictures = PictureMaker(recipe.codec, recipe.shape, recipe.video)
+        self._pictures = UprightPictures(recipe.codec, recipe.shape, video)
         self._stamps = Stamps(recipe.step)
         heard = request.audio and destination.kind is not Kind.DEVICE
         expected = heard and any(stream.kind == "audio" for stream in job.media.streams)

@@ -6,12 +6,16 @@ output turns them itself, where its input says that they are to be turned.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import msgspec
-from av import VideoFrame
+from av import Codec, VideoFrame
 from av.filter import Graph
 
+from mpflow.frame import Frame
+from mpflow.media.encoder import Shape
+from mpflow.media.pictures import PictureMaker
 from mpflow.spec import VideoInfo
 
 _FILTERS = {1: ("transpose=cclock",), 2: ("hflip", "vflip"), 3: ("transpose=clock",)}
@@ -32,6 +36,22 @@ def upright(video: VideoInfo) -> VideoInfo:
     return msgspec.structs.replace(
         video, width=width, height=height, sample_aspect=aspect, rotation=0
     )
+
+
+class UprightPictures:
+    """Pictures for one encoder, made from frames as they were decoded and turned upright."""
+
+    def __init__(self, codec: Codec, shape: Shape, video: VideoInfo) -> None:
+        """``shape`` is the encoder's, of upright pictures; ``video`` the stream as it came."""
+        turns = quarter_turns(video)
+        if turns % 2:
+            shape = replace(shape, width=shape.height, height=shape.width)
+        self._make = PictureMaker(codec, shape, video)
+        self._turn = Turner(turns)
+
+    def __call__(self, frame: Frame) -> VideoFrame:
+        """A picture with the frame's pixels, upright."""
+        return self._turn(self._make(frame))
 
 
 class Turner:
@@ -59,7 +79,8 @@ class Turner:
             format=picture.format,
             time_base=picture.time_base or Fraction(1),
         )
-        for text in (*self._filters, "buffersink"):
+        # some formats are turned as others, and come back as they were
+        for text in (*self._filters, f"format={picture.format.name}", "buffersink"):
             name, _, arguments = text.partition("=")
             after = graph.add(name, arguments)
             node.link_to(after)

@@ -28,7 +28,7 @@ def picture(format_name: str) -> VideoFrame:
     return made
 
 
-@pytest.mark.parametrize("format_name", ["yuv420p", "yuv444p"])
+@pytest.mark.parametrize("format_name", ["yuv420p", "yuv444p", "nv12"])
 @pytest.mark.parametrize("turns", [0, 1, 2, 3])
 def test_planes_are_turned_counter_clockwise(format_name: str, turns: int) -> None:
     before = picture(format_name)
@@ -37,8 +37,9 @@ def test_planes_are_turned_counter_clockwise(format_name: str, turns: int) -> No
         for n, p in enumerate(before.planes)
     ]
     after = Turner(turns)(before)
-    assert after.pts == 7
-    for number, plane in enumerate(after.planes):
+    assert (after.pts, after.format.name) == (7, format_name)
+    same = 1 if format_name == "nv12" else 3  # its colours lie in pairs
+    for number, plane in enumerate(after.planes[:same]):
         view = plane_view(after, number, (), np.dtype("u1"))[: plane.height, : plane.width]
         assert np.array_equal(view, np.rot90(planes[number], turns))
 
