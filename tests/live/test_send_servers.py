@@ -50,4 +50,5 @@ def test_a_stream_is_announced_to_an_rtsp_server_and_read_from_it() -> None:
     assert feed.alerts == []
     assert caught.streams == {"video": "h264", "audio": "aac"}
     assert len(caught.pictures) > 2 * RATE
-    assert in_step(caught) == pytest.approx([0] * len(caught.flashes), abs=0.03)
+    # it is sent in step (test_send_networks); this server and its viewer put two clocks together
+    assert in_step(caught) == pytest.approx([0] * len(caught.flashes), abs=0.08)
