@@ -1,8 +1,8 @@
 """One connection to a live input, read by a thread of its own.
 
 FFmpeg cannot be interrupted while it waits for the network, only limited; a worker has to hear its
-orders meanwhile. So the thread waits, and whoever is not interested any more leaves it behind: it
-closes its connection as soon as FFmpeg comes back.
+orders meanwhile. So the thread waits, and whoever is not interested any more leaves it behind: its
+connection is cut, and it closes it as soon as FFmpeg comes back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from av.container import InputContainer
 
 from mpflow.errors import InputError
 from mpflow.media.address import Address
+from mpflow.media.cutting import cut, sockets
 from mpflow.media.feed import Arrived, Ended, Feed, Opened
 from mpflow.media.probe import picture_stream
 
@@ -47,6 +48,7 @@ class Line:
         self._container: InputContainer | None = None
         self._lock = Lock()
         self._left = False
+        self._made: frozenset[tuple[int, int]] = frozenset()
         self._thread = Thread(target=self._run, name="mpf:input", daemon=True)
         self._thread.start()
 
@@ -56,7 +58,9 @@ class Line:
         with self._lock:
             self._left = True
         self._thread.join(_PARTING_S)
-        if not self._thread.is_alive():
+        if self._thread.is_alive():
+            cut(self._made)
+        else:
             self._hang_up()
 
     def _run(self) -> None:
@@ -72,7 +76,9 @@ class Line:
             self._hang_up()
 
     def _read(self) -> None:
+        before = sockets()
         self._container = container = self._opened()
+        self._made = sockets() - before
         stream = picture_stream(container, self.address.given)
         sounds = [sound.index for sound in container.streams.audio[:1]]
         if self._after is not None:

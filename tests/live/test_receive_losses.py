@@ -75,6 +75,18 @@ def test_a_picture_now_and_then_keeps_its_connection_and_its_sound() -> None:
     assert receiving.alerts == []
 
 
+def test_nothing_waits_on_after_an_input_was_left() -> None:
+    url = f"tcp://127.0.0.1:{free_port()}"
+    options = {"listen": True, "read_timeout": 600}
+    before = set(threading.enumerate())
+    with sender(url, "mpegts", 60, pause_at=1, pause=60), Receiving(url, options) as receiving:
+        receiving.run(lambda self: self.times[-1] > 0.6)
+        left = set(threading.enumerate()) - before
+        for thread in left:
+            thread.join(30)
+        assert not any(thread.is_alive() for thread in left)
+
+
 def test_a_pipe_that_nobody_writes_into_is_given_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "in")
     with (
