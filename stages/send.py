@@ -35,13 +35,15 @@ class SendOptions(Options, frozen=True):
     format: str = ""
     codec: str = "libx264"
     crf: float | None = None
-    bitrate: Annotated[str, msgspec.Meta(pattern=r"^(\d+(\.\d+)?[kKM]?)?$")] = ""
+    bitrate: Annotated[
+        str, msgspec.Meta(pattern=r"^(\d+(\.\d+)?[kKM]?)?$", examples=["4M", "800k"])
+    ] = ""
     encoder_preset: str | None = None
     encoder_options: dict[str, str] = msgspec.field(default_factory=dict)
     gop_seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 2.0
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     audio: bool = True
-    audio_bitrate: Annotated[str, msgspec.Meta(pattern=r"^\d+[kK]?$")] = "128k"
+    audio_bitrate: Annotated[str, msgspec.Meta(pattern=r"^\d+[kK]?$", examples=["128k"])] = "128k"
     timeout: Annotated[float, msgspec.Meta(gt=0, le=600)] = 5.0
     retry: Annotated[float, msgspec.Meta(ge=0)] = 30.0
     insecure: bool = False

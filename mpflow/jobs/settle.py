@@ -117,7 +117,7 @@ def _nothing_delivered(job: JobSpec, report: Report) -> MpflowError | None:
     why = f" ({last.stage}: {last.reason})" if last is not None else ""
     what = f"no frame was delivered: all {ledger.frames} were dropped{why}"
     if last is not None and report.stages and last.stage == report.stages[-1].name:
-        return OutputError(what, cure=f"is anybody there to take {job.output!r}?")
+        return OutputError(what, cure=f"start what takes {job.output!r}")
     return NoFrameLeft(what, cure="a larger --max-latency drops less")
 
 

@@ -397,9 +397,7 @@ def test_more_frames_than_may_wait_are_looked_at_and_that_is_said(model_store: M
     tuned(detect, every=3)
     assert warnings == []
     tuned(detect, every=5)
-    assert warnings == [
-        "every=5: only 2 frames may wait for the next look; ahead=4 allows more"
-    ]
+    assert warnings == ["every=5: only 2 frames may wait for the next look; ahead=4 allows more"]
 
 
 def test_options_that_cannot_be_had_change_nothing(model_store: ModelStore) -> None:
