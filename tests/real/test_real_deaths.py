@@ -23,7 +23,7 @@ def spec_with(folder: Path, **traps: dict[str, Any]) -> PipelineSpec:
     """The redacting preset, its stages trapped; every half second of frames is durable."""
     options = {name: dict(traps.get(name, {})) for name in NAMES}
     options["encode"] |= {"chunk_seconds": 0.5, "threads": 2}
-    options["detect"] |= {"batch": 4}
+    options["detect"] |= {"max_batch": 4}
     stages = [
         {"stage": f"trapped_stages:Trapped{n.capitalize()}", "name": n, "options": options[n]}
         for n in NAMES
