@@ -92,18 +92,6 @@ def choose_mode(  # noqa: PLR0913 - all that decides, by name
     return replace(state, strain=strain), None
 
 
-def may_take(mode: Mode, *, ready_ahead: int, workers_ahead: int, in_order_ahead: bool) -> bool:
-    """Whether a stage of a live run may take a frame now, as far as the next stage is concerned.
-
-    In single-frame mode the next stage takes the newest and drops the others, so whatever is made
-    beyond one frame for each of its workers is made in vain. It is no matter where the next stage
-    takes frames in their order (the sink, a tracker): that may wait for the very frame that would
-    not be taken here.
-    """
-    single = mode is Mode.SINGLE_FRAME and not in_order_ahead
-    return not single or ready_ahead < workers_ahead
-
-
 def _push(load: Load, pressure: Pressure, level: int) -> int:
     """Which way the load pushes. Smaller batches take less memory, but no less CPU time."""
     push = 1 if pressure.memory else load.push

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from clips import Clip, make
 from commands import LIMIT_S, Command, Ran, command_line
+from steered import SteeredRun, going_on
 
+from mpflow import rundir
 from mpflow.cli import cli
 
 
@@ -64,3 +66,20 @@ def long_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Enough frames that a signal comes in the middle."""
     clip = Clip(pts=range(1500), size=(320, 240), options={"preset": "ultrafast"})
     return make(tmp_path_factory.mktemp("clips") / "long.mp4", clip)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A runtime folder without other runs of the tester's."""
+    folder = tmp_path / "runtime"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    monkeypatch.setattr(rundir, "_places", lambda: [folder / "mpflow"])
+    return folder
+
+
+@pytest.fixture
+def door() -> Iterator[SteeredRun]:
+    """A run called door."""
+    with going_on(SteeredRun(), "5c1f09ab", "door") as run:
+        yield run

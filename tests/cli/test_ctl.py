@@ -5,35 +5,21 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 from steered import SteeredRun, going_on
 
-from mpflow import control, rundir
+from mpflow import control
 from mpflow.console.namesake import warn_of_namesake
 from mpflow.requests import Preview, Request, Set, SetMode, Skip, Stop, Unskip
 
 Invoke = Callable[..., Result]
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A runtime folder without other runs of the tester's."""
-    folder = tmp_path / "runtime"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    monkeypatch.setattr(rundir, "_places", lambda: [folder / "mpflow"])
-    return folder
-
-
-@pytest.fixture
-def door() -> Iterator[SteeredRun]:
-    """A run called door."""
-    with going_on(SteeredRun(), "5c1f09ab", "door") as run:
-        yield run
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def test_without_a_run_nothing_is_listed_and_nothing_can_be_asked(invoke: Invoke) -> None:

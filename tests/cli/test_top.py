@@ -6,7 +6,7 @@ import json
 import os
 import pty
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,6 @@ from rich.console import Console
 from snapshots import snapshot_of, spread, stage_view
 from steered import SteeredRun, going_on
 
-from mpflow import rundir
 from mpflow.console.durations import clock, duration
 from mpflow.console.top import is_enough
 from mpflow.console.topview import screen
@@ -26,21 +25,7 @@ from mpflow.tokens import Mode
 Invoke = Callable[..., Result]
 
 
-@pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A runtime folder without other runs of the tester's."""
-    folder = tmp_path / "runtime"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
-    monkeypatch.setattr(rundir, "_places", lambda: [folder / "mpflow"])
-    return folder
-
-
-@pytest.fixture
-def door() -> Iterator[SteeredRun]:
-    """A run called door."""
-    with going_on(SteeredRun(), "5c1f09ab", "door") as run:
-        yield run
+pytestmark = pytest.mark.usefixtures("place")
 
 
 def drawn(snapshot: Snapshot | None, width: int = 132) -> list[str]:

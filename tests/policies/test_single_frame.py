@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mpflow.policies.load import Load
 from mpflow.policies.pressure import Pressure
-from mpflow.policies.single_frame import ModeState, Wish, choose_mode, may_take
+from mpflow.policies.single_frame import ModeState, Wish, choose_mode
 from mpflow.tokens import Mode
 
 HEAVY, MIDDLING, LIGHT = Load(backlog=0.9, where="detect"), Load(backlog=0.4), Load()
@@ -162,20 +162,3 @@ def test_however_the_load_jumps_the_mode_keeps_its_dwell_times(
     stays = [after - before for before, after in pairwise(seconds)]
     assert all(stay > 4.9 for stay in stays[0::2])
     assert all(stay > 0.9 for stay in stays[1::2])
-
-
-@pytest.mark.parametrize(
-    ("mode", "ready", "workers", "in_order", "take"),
-    [
-        (THROUGHPUT, 99, 1, False, True),
-        (SINGLE, 0, 1, False, True),
-        (SINGLE, 1, 1, False, False),
-        (SINGLE, 1, 2, False, True),
-        (SINGLE, 9, 1, True, True),
-    ],
-)
-def test_in_single_frame_mode_nothing_is_made_that_the_next_stage_would_drop(
-    mode: Mode, ready: int, workers: int, in_order: bool, take: bool
-) -> None:
-    told = may_take(mode, ready_ahead=ready, workers_ahead=workers, in_order_ahead=in_order)
-    assert told is take

@@ -210,40 +210,51 @@ class FollowOptions(TrapOptions, frozen=True):
     ahead: int = 0
 
 
-class Follow(Trap, Stage[FollowOptions]):
-    """Adds up what it has seen of all frames so far: each result depends on all before it."""
+class Keeper(Trap, Stage[FollowOptions]):
+    """Keeps as many frames back as it looks ahead."""
 
     Options = FollowOptions
     options: FollowOptions
-    ordered = True
-    remembers = True
 
     @property
     def holds(self) -> int:
         return self.options.ahead
 
     def begin(self, job: Job) -> None:
-        self._sum = 0
         self._kept: list[Token] = []
         self.arm(job)
-
-    def recall(self, tokens: Iterable[Token]) -> None:
-        for token in tokens:
-            self._sum = int(token.fields["trap.sum"])
 
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         for work in batch:
             self.spring(work.token.seq)
             self._kept.append(work.token)
         while len(self._kept) > self.options.ahead:
-            yield self._next()
+            yield self.result(self._kept.pop(0))
 
     def flush(self) -> Iterable[Token]:
         while self._kept:
-            yield self._next()
+            yield self.result(self._kept.pop(0))
 
-    def _next(self) -> Token:
-        token = self._kept.pop(0)
+    def result(self, token: Token) -> Token:
+        """What is put on a frame's card."""
+        raise NotImplementedError
+
+
+class Follow(Keeper):
+    """Adds up what it has seen of all frames so far: each result depends on all before it."""
+
+    ordered = True
+    remembers = True
+
+    def begin(self, job: Job) -> None:
+        self._sum = 0
+        super().begin(job)
+
+    def recall(self, tokens: Iterable[Token]) -> None:
+        for token in tokens:
+            self._sum = int(token.fields["trap.sum"])
+
+    def result(self, token: Token) -> Token:
         self._sum = (self._sum * 31 + token.seq) % 1_000_003
         return token.with_field("trap.sum", self._sum)
 
@@ -417,33 +428,10 @@ class Newcomer(Paint):
         return first
 
 
-class Hoard(Trap, Stage[FollowOptions]):
+class Hoard(Keeper):
     """Keeps frames back, each worker its own, and needs no order among them."""
 
-    Options = FollowOptions
-    options: FollowOptions
-
-    @property
-    def holds(self) -> int:
-        return self.options.ahead
-
-    def begin(self, job: Job) -> None:
-        self._kept: list[Token] = []
-        self.arm(job)
-
-    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
-        for work in batch:
-            self.spring(work.token.seq)
-            self._kept.append(work.token)
-        while len(self._kept) > self.options.ahead:
-            yield self._next()
-
-    def flush(self) -> Iterable[Token]:
-        while self._kept:
-            yield self._next()
-
-    def _next(self) -> Token:
-        token = self._kept.pop(0)
+    def result(self, token: Token) -> Token:
         return token.with_field("trap.hoard", token.seq)
 
 
