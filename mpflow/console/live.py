@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
+from mpflow.console.asking import confirm_on_terminal
 from mpflow.console.course import Course
 from mpflow.console.live_arguments import LiveArguments
 from mpflow.console.namesake import warn_of_namesake
@@ -58,7 +58,7 @@ def _carry_out(
     arguments: LiveArguments, stops: Stops, supervisors: Supervisors
 ) -> tuple[int, list[Outcome], Display]:
     resolved = arguments.resolve()
-    planned = _plan(arguments, resolved, _confirm_on_terminal(arguments))
+    planned = _plan(arguments, resolved, confirm_on_terminal(as_json=arguments.as_json))
     warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors, units="streams").run([planned], resolved)
 
@@ -69,12 +69,3 @@ def _plan(arguments: LiveArguments, resolved: Resolved, confirm: Confirm | None)
     planned = plan_live(arguments.request(resolved), confirm)
     check_on_line(resolved.spec, planned)
     return planned
-
-
-def _confirm_on_terminal(arguments: LiveArguments) -> Confirm | None:
-    """Ask whether an output file may be replaced, where there is somebody to ask."""
-    if arguments.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
-    import click
-
-    return lambda path: click.confirm(f"{path} exists already. Replace it?", err=True)

@@ -8,10 +8,10 @@ A supervisor that turns out not to be needed (wrong usage) is ended before it ha
 from __future__ import annotations
 
 import json
-import sys
 from typing import TYPE_CHECKING
 
 from mpflow.console.arguments import Arguments
+from mpflow.console.asking import confirm_on_terminal
 from mpflow.console.course import Course
 from mpflow.console.namesake import warn_of_namesake
 from mpflow.console.stops import Stops
@@ -21,7 +21,6 @@ from mpflow.urls import shown
 if TYPE_CHECKING:  # loaded when the supervisor has been started, not before
     from mpflow.console.show import Display
     from mpflow.jobs.batch import Outcome
-    from mpflow.jobs.conflicts import Confirm
 
 
 def run(arguments: Arguments) -> int:
@@ -70,15 +69,6 @@ def _carry_out(
     from mpflow.jobs import draw_plan
 
     resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
-    plan = draw_plan(arguments.request(), _confirm_on_terminal(arguments))
+    plan = draw_plan(arguments.request(), confirm_on_terminal(as_json=arguments.as_json))
     warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors).run(plan, resolved)
-
-
-def _confirm_on_terminal(arguments: Arguments) -> Confirm | None:
-    """Ask about each existing output, where there is somebody to ask."""
-    if arguments.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return None
-    import click
-
-    return lambda path: click.confirm(f"{path} exists already. Overwrite?", err=True)
