@@ -4,10 +4,12 @@
 #
 # Each sets up $(VENV) by itself; a second call costs nothing. Python 3.11 or newer:
 # make PYTHON=python3.12 ...      With an NVIDIA GPU: make EXTRA=gpu ...
+# make test TESTERS=1             one test at a time, in one process
 
 PYTHON ?= python3
 VENV ?= .venv
 EXTRA ?= cpu
+TESTERS ?= 2
 BIN := $(VENV)/bin
 export INPUT
 
@@ -18,7 +20,7 @@ demo: $(VENV)/.for-use
 	@$(BIN)/mpflow demo -o demo $${INPUT:+-- "$$INPUT"}
 
 test: $(VENV)/.for-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile
 
 lint: $(VENV)/.for-test
 	$(BIN)/ruff check .

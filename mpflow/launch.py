@@ -138,18 +138,7 @@ class WorkerHandle(Seated):
 
     def death(self) -> StageDied:
         """Why it ended, as an error with stage, pid, exit code or signal, and its last words."""
-        self.process.join(1.0)
-        code = self.process.exitcode
-        facts = {
-            "stage": self.plan.spec.name,
-            "worker": self.plan.number,
-            "pid": self.process.pid,
-            "exit_code": code if code is None or code >= 0 else None,
-            "signal": _signal_name(code),
-        }
-        how = f"by {facts['signal']}" if facts["signal"] else f"with exit code {code}"
-        if code == _UNKNOWN_CODE:
-            how = "in a way nobody saw (the fork server is gone)"
+        facts, how = _end_of(self.plan, self.process)
         what = f"stage {self.label} (pid {self.process.pid}) ended {how}"
         what += " while it was needed" if self.needed else ""
         error = StageDied(
@@ -298,11 +287,7 @@ class Launcher:
         except (OSError, EOFError) as error:
             ours.close()
             os.close(stderr_read)
-            raise StageDied(
-                f"stage {plan.label} could not be started: {error or 'it ended at once'}",
-                cure="is there memory left? see the system's log",
-                facts={"stage": plan.spec.name, "worker": plan.number},
-            ) from error
+            raise _not_started(plan, process, error) from error
         finally:
             theirs.close()
             os.close(stderr_write)
@@ -342,6 +327,37 @@ def _context_for(spec: PipelineSpec) -> ForkServerContext | SpawnContext:
     if any(str(s.options.get("device", "")).startswith("cuda") for s in spec.stages):
         return multiprocessing.get_context("spawn")
     return multiprocessing.get_context("forkserver")
+
+
+def _end_of(plan: WorkerPlan, process: BaseProcess) -> tuple[dict[str, object], str]:
+    """How a process has ended: facts for an error, and words that follow "it ended"."""
+    process.join(1.0)
+    code = process.exitcode
+    signal_name = _signal_name(code)
+    facts: dict[str, object] = {
+        "stage": plan.spec.name,
+        "worker": plan.number,
+        "pid": process.pid,
+        "exit_code": code if code is None or code >= 0 else None,
+        "signal": signal_name,
+    }
+    if code == _UNKNOWN_CODE:
+        return facts, "in a way nobody saw (the fork server is gone)"
+    return facts, f"by {signal_name}" if signal_name else f"with exit code {code}"
+
+
+def _not_started(plan: WorkerPlan, process: BaseProcess, error: Exception) -> StageDied:
+    """The error for a process that never came, or was gone before anybody could watch it."""
+    facts: dict[str, object] = {"stage": plan.spec.name, "worker": plan.number}
+    why = str(error) or "it ended at once"
+    if process.pid is not None:
+        facts, how = _end_of(plan, process)
+        why = f"it ended at once, {how}"
+    return StageDied(
+        f"stage {plan.label} could not be started: {why}",
+        cure="is there memory left? see the system's log",
+        facts=facts,
+    )
 
 
 def _signal_name(code: int | None) -> str | None:

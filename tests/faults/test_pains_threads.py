@@ -1,7 +1,7 @@
 """Thread counts sized to the host, not to the affinity or the cgroup: each worker's are looked at.
 
-A thread counts once it has worked for more than a tick of the clock: some libraries start one
-that only ever sleeps.
+A thread counts once it has done a tenth of its process's work, and more than a tick of the clock:
+some libraries start one that nearly always sleeps.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from runs import family
 from mpflow.models.store import ModelStore
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+LEAST_SHARE = 0.1
 WORKERS = ("mpf:decode", "mpf:detect", "mpf:redact", "mpf:encode")
 
 
@@ -71,7 +72,8 @@ def note_threads(process: psutil.Process, busy: dict[str, int]) -> None:
         name = process.name()
         if name in busy:
             times = [thread.user_time + thread.system_time for thread in process.threads()]
-            busy[name] = max(busy[name], sum(time > TICK_S for time in times))
+            least = max(TICK_S, LEAST_SHARE * sum(times))
+            busy[name] = max(busy[name], sum(time > least for time in times))
     except psutil.Error:
         return
 
