@@ -23,10 +23,11 @@ from typing import Any
 
 import msgpack
 
+from mpflow import wire
 from mpflow.errors import ContractError, InternalError, Refused, ResourceError
 from mpflow.tokens import Face, Token
 
-HEADER = b"MPFALOG\x02"
+HEADER = b"MPFALOG\x03"
 SYNC = b"\xf7mp\xfa"
 MAX_BODY = 1 << 16
 """A body holds less than a token, whose limit is a quarter of this."""
@@ -54,7 +55,11 @@ class Remembered:
         """The card of the same frame, made again, with what was on it the first time."""
         if token.seq != self.seq:
             raise InternalError(f"frame {token.seq} cannot take what frame {self.seq} had")
-        return replace(token, faces=self.faces, fields={**token.fields, **self.fields})
+        faces = self.faces
+        if len(faces) == len(token.faces):  # arrays are not kept, those of this time are the same
+            pairs = zip(faces, token.faces, strict=True)
+            faces = tuple(replace(face, refs=here.refs) for face, here in pairs)
+        return replace(token, faces=faces, fields={**token.fields, **self.fields})
 
     def token(self, request: str = "") -> Token:
         """A card that says no more than this, to rebuild a memory from."""
@@ -156,7 +161,7 @@ class AnalysisLog:
         if body is None:
             raise InternalError(f"the analysis log lost its record at byte {offset}")
         _, seq, faces, fields, *rest = msgpack.unpackb(body, use_list=False, strict_map_key=False)
-        return Remembered(seq, tuple([Face(*face) for face in faces]), fields, *rest)
+        return Remembered(seq, tuple(map(wire.face_of, faces)), fields, *rest)
 
 
 class _Index:
@@ -197,7 +202,7 @@ def _write(fd: int, data: bytes) -> None:
 
 
 def _record(stage: str, token: Token, outcome: tuple[str, str]) -> bytes:
-    faces = [(f.box, f.score, f.points, f.track, f.identity, f.refs) for f in token.faces]
+    faces = [wire.face_row(replace(face, refs={})) for face in token.faces]
     time = (token.pts, token.time_base, token.duration)
     try:
         body: bytes = msgpack.packb((stage, token.seq, faces, token.fields, *time, *outcome))

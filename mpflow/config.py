@@ -38,6 +38,15 @@ __all__ = ["Resolved", "load_preset", "parse_set", "preset_names", "resolve"]
 
 MOST_WORKERS = 32
 
+_GIVERS = {
+    "detect": "faces",
+    "track": "tracks",
+    "landmarks": "meshes",
+    "align": "crops",
+    "embed": "identities",
+}
+"""Stages of mpflow by what they put on a token, in the order in which they may stand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
@@ -180,16 +189,21 @@ def _check_shape(preset: str, stages: Sequence[StageSpec]) -> None:
     given: set[str] = set()
     for stage, kind in zip(stages, kinds, strict=True):
         _check_place(preset, stage, kind, inner=stage not in (stages[0], stages[-1]))
-        missing = set() if ANYTHING in given else set(kind.needs) - given
+        needs = kind.needs_with(read_options(stage.name, kind, stage.options))
+        missing = set() if ANYTHING in given else set(needs) - given
         if missing:
             raise ConfigError(
                 f"preset {preset!r}: {stage.name} needs {', '.join(sorted(missing))},"
                 " which no stage before it gives",
-                cure="put detect before it"
-                if "faces" in missing
-                else "add the stage that gives it",
+                cure=_givers(missing),
             )
         given.update(kind.gives)
+
+
+def _givers(missing: set[str]) -> str:
+    """Which stages give what is missing."""
+    names = [name for name, what in _GIVERS.items() if what in missing]
+    return f"put {', '.join(names)} before it" if names else "add the stage that gives it"
 
 
 def _check_place(preset: str, stage: StageSpec, kind: AnyStageClass, *, inner: bool) -> None:

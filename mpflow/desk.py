@@ -49,7 +49,9 @@ class Desk:
     def frame(self, lease: Lease, *, editable: bool = False) -> Frame:
         """The pixels of a leased slot; edits of an editable one go through the worker's journal."""
         journal = partial(self.ring.journal, lease) if editable else None
-        return Frame(self.layout, lease, self.colour, journal)
+        geometry = self.ring.segment.geometry
+        side = geometry.slot_bytes, geometry.side_bytes
+        return Frame(self.layout, lease, self.colour, journal, side)
 
     def tell(self, kind: str, **values: Any) -> None:
         """Send a message to the supervisor."""

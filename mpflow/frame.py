@@ -5,20 +5,22 @@
                edit -> journal -> Region.planes  (a stage that changes pixels)
                export -> encoder                 (sink)
 
+    attach -> arrays beside the picture -> attached    (from stage to stage)
+
 Nothing here ever holds the whole frame as BGR. Boxes are in pixels of the frame, their sides
 pixel edges; they are grown to whole chroma samples and cut at the picture's edges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mpflow import convert
+from mpflow import convert, side
 from mpflow.colour import Colour
 from mpflow.cover import blend
 from mpflow.errors import ContractError
@@ -31,7 +33,7 @@ from mpflow.picture import (
     area,
 )
 from mpflow.shm import Span
-from mpflow.tokens import Box
+from mpflow.tokens import Box, Face
 
 __all__ = [
     "Frame",
@@ -92,7 +94,16 @@ def plane_values(
 class Frame:
     """The pixels of one frame while its lease lasts; ``end`` stops every access."""
 
-    __slots__ = ("_journal", "_journaled", "_lease", "_reading", "_writing", "colour", "layout")
+    __slots__ = (
+        "_journal",
+        "_journaled",
+        "_lease",
+        "_reading",
+        "_side",
+        "_writing",
+        "colour",
+        "layout",
+    )
 
     def __init__(
         self,
@@ -100,11 +111,13 @@ class Frame:
         lease: PixelLease,
         colour: Colour,
         journal: Journal | None = None,
+        side: tuple[int, int] = (0, 0),
     ) -> None:
         self.layout = layout
         self.colour = colour
         self._lease: PixelLease | None = lease
         self._journal = journal
+        self._side = side
         self._journaled: list[IntBox] = []
         self._reading: tuple[Plane, ...] | None = None
         self._writing: tuple[Plane, ...] | None = None
@@ -198,6 +211,34 @@ class Frame:
         scale = convert.to_blob(self.planes, self.layout.format, self.colour, blob)
         return blob, scale
 
+    def attach(
+        self, faces: Sequence[Face], arrays: Mapping[str, Sequence[npt.NDArray[Any] | None]]
+    ) -> tuple[Face, ...]:
+        """Keep arrays beside the picture: for each name one array a face, or None.
+
+        Returns the faces with the arrays' places in their ``refs``. A stage says in
+        ``side_bytes`` how much it may keep; where that is used up, a face goes without. Call it
+        once, with all faces of the token.
+        """
+        area = self._beside(writable=True)
+        free = side.behind(area, (at for face in faces for at in face.refs.values()))
+        attached = []
+        for number, face in enumerate(faces):
+            refs = dict(face.refs)
+            for name, rows in arrays.items():
+                array = rows[number]
+                if array is None or (end := side.write(area, free, array)) is None:
+                    continue
+                refs[name], free = free, end
+            attached.append(replace(face, refs=refs))
+        return tuple(attached)
+
+    def attached(self, face: Face, name: str) -> npt.NDArray[Any] | None:
+        """A copy of the array that an earlier stage has kept for a face, if it has."""
+        if name not in face.refs:
+            return None
+        return side.read(self._beside(writable=False), face.refs[name])
+
     def end(self) -> None:
         """Let go of every view; from here on each access raises FrameEnded."""
         self._lease = None
@@ -246,6 +287,10 @@ class Frame:
             lease.view(p.offset, p.shape, p.strides, dtype, writable=writable)
             for p in self.layout.planes
         )
+
+    def _beside(self, *, writable: bool) -> npt.NDArray[np.uint8]:
+        offset, size = self._side
+        return self._held().view(offset, (size,), (1,), np.uint8, writable=writable)
 
     def _held(self) -> PixelLease:
         if self._lease is None:

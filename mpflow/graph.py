@@ -23,7 +23,8 @@ SLACK_SLOTS = 6
 class Demand:
     """What one worker asks of the ring and of the supervisor, as it says when it is ready.
 
-    A ``spare`` one does not work at present, and may later.
+    ``side_bytes`` is for arrays beside each picture. A ``spare`` one does not work at present, and
+    may later.
     """
 
     holds: int = 0
@@ -31,6 +32,7 @@ class Demand:
     changes_pixels: bool = False
     restartable: bool = False
     remembers: bool = False
+    side_bytes: int = 0
     spare: bool = False
 
 
@@ -68,6 +70,13 @@ def worker_threads(plan: WorkerPlan, cores: int) -> int:
     """
     at_an_end = plan.stage in (0, plan.stages - 1)
     return cores if at_an_end else max(1, cores // 4)
+
+
+def side_bytes(spec: PipelineSpec, demands: Sequence[Demand]) -> int:
+    """The bytes beside each picture: what the stages may keep there, one behind the other."""
+    pairs = zip(plan_workers(spec), demands, strict=True)
+    by_stage = {plan.stage: demand.side_bytes for plan, demand in pairs}
+    return sum(by_stage.values())
 
 
 def minimum_slots(demands: Sequence[Demand]) -> int:

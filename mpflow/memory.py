@@ -21,24 +21,36 @@ from mpflow.shm import Span
 
 
 class MemorySlot:
-    """Bytes of one picture, with the lease and the journal that a Frame needs."""
+    """Bytes of one picture, with the lease and the journal that a Frame needs.
 
-    def __init__(self, layout: PictureLayout, colour: Colour | None = None) -> None:
+    ``side_bytes`` follow the picture, for arrays that stages keep beside it.
+    """
+
+    def __init__(
+        self, layout: PictureLayout, colour: Colour | None = None, side_bytes: int = 0
+    ) -> None:
         self.layout = layout
         self.colour = colour or Colour(depth=layout.format.depth)
-        self.bytes = np.zeros(layout.nbytes, np.uint8)
+        self.bytes = np.zeros(layout.nbytes + side_bytes, np.uint8)
         self.journal: list[tuple[Span, npt.NDArray[np.uint8]]] = []
 
     @classmethod
     def of(
-        cls, format_name: str, width: int, height: int, colour: Colour | None = None
+        cls,
+        format_name: str,
+        width: int,
+        height: int,
+        colour: Colour | None = None,
+        side_bytes: int = 0,
     ) -> MemorySlot:
         """A black-and-green slot of zeros for one picture."""
-        return cls(PictureLayout.of(format_name, width, height), colour)
+        return cls(PictureLayout.of(format_name, width, height), colour, side_bytes)
 
     def frame(self, *, journaled: bool = False) -> Frame:
         """A new frame over the bytes; only a journaled one can be edited."""
-        return Frame(self.layout, self, self.colour, self._save if journaled else None)
+        beside = self.layout.nbytes, len(self.bytes) - self.layout.nbytes
+        journal = self._save if journaled else None
+        return Frame(self.layout, self, self.colour, journal, beside)
 
     def view(
         self,

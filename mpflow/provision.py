@@ -19,6 +19,7 @@ from mpflow.graph import (
     minimum_slots,
     patient_slots,
     ring_slots,
+    side_bytes,
 )
 from mpflow.machine import memory_available, shared_memory_free
 from mpflow.picture import PictureLayout
@@ -113,6 +114,7 @@ def _geometry(
     """Lay out as many slots as help and fit."""
     layout = PictureLayout.of(video.pixel_format, video.width, video.height)
     # a frame saves boxes up to a picture's worth, then the picture itself (Frame.edit)
+    side = side_bytes(spec, demands)
     journal = 2 * layout.nbytes + PAGE if any(d.changes_pixels for d in demands) else 0
 
     def geometry(slots: int) -> Geometry:
@@ -122,6 +124,7 @@ def _geometry(
             stages=len(spec.stages),
             workers=len(demands),
             journal_bytes=journal,
+            side_bytes=side,
         )
 
     try:

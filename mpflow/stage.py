@@ -130,6 +130,11 @@ class _Base(ABC, Generic[O_co]):
     live: ClassVar[bool] = False
     """Whether it is an end of a live run: a stream that cannot be asked for again."""
 
+    @classmethod
+    def needs_with(cls, options: Any) -> tuple[str, ...]:
+        """What it needs with these ``Options``; ``needs``, unless some of them ask for more."""
+        return cls.needs
+
     def __init__(self, options: O_co, context: StageContext) -> None:
         self.options = options
         self.context = context
@@ -221,6 +226,12 @@ class Stage(_Base[O_co]):
     @property
     def holds(self) -> int:
         """The most frames kept between two calls of ``process`` without being given on."""
+        return 0
+
+    @property
+    def side_bytes(self) -> int:
+        """The most bytes of arrays it keeps beside one picture (``Frame.attach``), by the sum of
+        ``mpflow.side.bytes_for``."""
         return 0
 
     def begin(self, job: Job) -> None:

@@ -36,12 +36,30 @@ class Mode(StrEnum):
     SINGLE_FRAME = "single-frame"
 
 
+class Sighting(StrEnum):
+    """How it is known that a face is where its box is.
+
+    A detector found it there (SEEN), or something that only a track makes a face (WEAK); the looks
+    around the frame enclose it (CARRIED); its track has been seen before and after (FILLED), or
+    only on one side (EXTENDED).
+    """
+
+    SEEN = "seen"
+    WEAK = "weak"
+    CARRIED = "carried"
+    FILLED = "filled"
+    EXTENDED = "extended"
+
+
 @dataclass(frozen=True, slots=True)
 class Face:
     """One face: box (x1, y1, x2, y2), score 0..1, and five points.
 
     The points are image-left eye, image-right eye, nose, image-left and image-right corner of
-    the mouth. ``refs`` names large arrays kept elsewhere (an embedding, a mesh).
+    the mouth. ``track`` numbers the faces of one person in one take; ``identity`` says whom of a
+    gallery it shows, by a mark without a name. ``refs`` names arrays beside the picture (a mesh,
+    a crop; see ``Frame.attach``). ``pose`` is yaw, pitch and roll in degrees: positive where the
+    face looks to the image's right, looks up, and is turned clockwise as it is seen.
     """
 
     box: Box
@@ -50,6 +68,8 @@ class Face:
     track: int | None = None
     identity: str | None = None
     refs: Mapping[str, int] = field(default_factory=dict)
+    pose: tuple[float, float, float] | None = None
+    sighting: Sighting = Sighting.SEEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,21 +11,23 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 import msgpack
 
 from mpflow.errors import InternalError
-from mpflow.tokens import Change, Face, FrameState, Mode, Stamp, Token
+from mpflow.tokens import Change, Face, FrameState, Mode, Sighting, Stamp, Token
 
 MAGIC = b"MPT"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 16384
 
 _HEADER = struct.Struct("<3sBII")
 _STATES = {state.value: state for state in FrameState}
 _MODES = {mode.value: mode for mode in Mode}
+_SIGHTINGS = {sighting.value: sighting for sighting in Sighting}
 _NAMES = [each.name for each in fields(Token)]
 _FIELDS = len(_NAMES)
 _STATE, _MODE, _FACES, _STAMPS, _CHANGES = (
@@ -90,6 +92,18 @@ def unpack(data: bytes) -> Token:
         raise DamagedToken(f"the token's content makes no sense: {error}") from error
 
 
+def face_row(face: Face) -> tuple[Any, ...]:
+    """A face as plain values, in the order of its fields."""
+    place = face.box, face.score, face.points, face.track, face.identity, face.refs
+    return *place, face.pose, face.sighting.value
+
+
+def face_of(row: Sequence[Any]) -> Face:
+    """The face of such a row; raises ValueError or KeyError for one of another kind."""
+    box, score, points, track, identity, refs, pose, sighting = row
+    return Face(box, score, points, track, identity, refs, pose, _SIGHTINGS[sighting])
+
+
 def _checked_body(data: bytes) -> bytes:
     if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
         raise ForeignBytes(f"not a token: the bytes start with {bytes(data[:3])!r}")
@@ -134,7 +148,7 @@ def _to_array(token: Token) -> tuple[Any, ...]:
         token.retries,
         token.mode.value,
         token.degradations,
-        [(f.box, f.score, f.points, f.track, f.identity, f.refs) for f in token.faces],
+        [face_row(face) for face in token.faces],
         token.fields,
         [(s.stage, s.worker, s.taken, s.started, s.ended) for s in token.stamps],
         [(c.stage, c.what, c.reason) for c in token.changes],
@@ -147,7 +161,7 @@ def _from_array(array: tuple[Any, ...]) -> Token:
     values = list(array)
     values[_STATE] = _STATES[array[_STATE]]
     values[_MODE] = _MODES[array[_MODE]]
-    values[_FACES] = tuple([Face(*face) for face in array[_FACES]])
+    values[_FACES] = tuple([face_of(row) for row in array[_FACES]])
     values[_STAMPS] = tuple([Stamp(*stamp) for stamp in array[_STAMPS]])
     values[_CHANGES] = tuple([Change(*change) for change in array[_CHANGES]])
     return Token(*values)

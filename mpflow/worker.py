@@ -259,7 +259,11 @@ def _demand_of(stage: AnyStage) -> Demand:
     match stage:
         case Stage():
             return Demand(
-                stage.holds, stage.max_batch, stage.changes_pixels, remembers=stage.remembers
+                stage.holds,
+                stage.max_batch,
+                stage.changes_pixels,
+                remembers=stage.remembers,
+                side_bytes=stage.side_bytes,
             )
         case Sink():
             return Demand(stage.holds, restartable=stage.restartable)

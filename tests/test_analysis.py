@@ -6,6 +6,7 @@ import multiprocessing as mp
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.reduction import DupFd
 from pathlib import Path
 
@@ -13,9 +14,18 @@ import pytest
 
 from mpflow.analysis import AnalysisLog, Remembered
 from mpflow.errors import ContractError, InternalError, Refused, ResourceError
-from mpflow.tokens import Face, Token
+from mpflow.tokens import Face, Sighting, Token
 
-FACE = Face((1.5, 2.0, 30.25, 40.0), 0.875, ((3.0, 4.0),) * 5, 7, "a", {"embedding": 2})
+FACE = Face(
+    (1.5, 2.0, 30.25, 40.0),
+    0.875,
+    ((3.0, 4.0),) * 5,
+    7,
+    "a",
+    {},
+    (1.0, -2.5, 30.0),
+    Sighting.FILLED,
+)
 
 
 def card(seq: int, *, track: int = 0) -> Token:
@@ -67,6 +77,17 @@ def test_a_frame_made_again_gets_exactly_what_was_on_it(log: AnalysisLog) -> Non
     assert log.find("track", 3) is None and log.find("detect", 0) is None
     with pytest.raises(InternalError, match="frame 1 cannot take what frame 2 had"):
         found.on(Token("r", 1))
+
+
+def test_arrays_beside_a_frame_made_again_are_those_of_this_time(log: AnalysisLog) -> None:
+    kept = card(2)
+    first = replace(kept, faces=tuple(replace(face, refs={"mesh": 64}) for face in kept.faces))
+    log.append("track", first)
+    found = log.find("track", 2)
+    assert found is not None and found.faces == kept.faces
+    again = replace(kept, faces=tuple(replace(face, refs={"mesh": 0}) for face in kept.faces))
+    assert [face.refs for face in found.on(again).faces] == [{"mesh": 0}] * 2
+    assert [face.refs for face in found.on(replace(kept, faces=())).faces] == [{}] * 2
 
 
 def test_a_memory_is_rebuilt_from_cards_with_their_times(log: AnalysisLog) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpflow import wire
-from mpflow.tokens import Change, Face, FrameState, Mode, Stamp, Token
+from mpflow.tokens import Change, Face, FrameState, Mode, Sighting, Stamp, Token
 
 small = st.integers(-(2**63), 2**63 - 1)
 count = st.integers(0, 2**63 - 1)
@@ -33,6 +33,8 @@ faces = st.builds(
     track=st.none() | count,
     identity=st.none() | text,
     refs=st.dictionaries(text, count, max_size=2),
+    pose=st.none() | st.tuples(number, number, number),
+    sighting=st.sampled_from(Sighting),
 )
 tokens = st.builds(
     Token,
@@ -72,6 +74,7 @@ def test_enums_and_faces_come_back_as_their_own_types(token: Token) -> None:
     assert isinstance(back.state, FrameState)
     assert isinstance(back.mode, Mode)
     assert all(isinstance(face, Face) for face in back.faces)
+    assert all(isinstance(face.sighting, Sighting) for face in back.faces)
 
 
 def test_the_array_has_every_field_in_its_order() -> None:
