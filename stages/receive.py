@@ -71,6 +71,11 @@ class Receive(Source[ReceiveOptions]):
         """
         self.close()
         self._input = live = self._make(job.input)
+        if live.address.listens:
+            seconds = self.options.listen_timeout
+            self.context.log.info(
+                "listening on %s; waiting %g s for its sender", live.address.shown, seconds
+            )
         return live.probe()
 
     def begin(self, job: Job) -> None:

@@ -181,13 +181,18 @@ def test_an_input_that_is_not_there_at_the_start_is_an_error_at_once() -> None:
         receiving.probe()
 
 
-def test_a_listener_that_nobody_comes_to_says_so() -> None:
+def test_a_listener_says_that_it_waits_and_that_nobody_came(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     options = {"listen": True, "listen_timeout": 0.5}
+    url = f"tcp://127.0.0.1:{free_port()}"
     with (
-        Receiving(f"tcp://127.0.0.1:{free_port()}", options) as receiving,
+        caplog.at_level("INFO", "mpflow"),
+        Receiving(url, options) as receiving,
         pytest.raises(InputError, match="nobody came"),
     ):
         receiving.probe()
+    assert f"listening on {url}; waiting 0.5 s for its sender" in caplog.messages
 
 
 def test_without_a_picture_there_is_nothing_to_do(tmp_path: Path) -> None:
