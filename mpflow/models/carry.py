@@ -20,18 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mpflow.scenes import NO_SAMPLE, Sample, changed, sample_of
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:
     from mpflow.frame import Frame
-
-Sample = NDArray[np.int16]
-
-NO_SAMPLE: Sample = np.zeros((0, 0), np.int16)
-"""For a picture that nobody compares with another."""
 
 SPEED = 3.0
 """How many times its own size a face may move in a second. Somebody who runs past a camera makes
@@ -43,10 +36,6 @@ says: time stamps may be missing or wrong."""
 
 LONGEST_S = 0.5
 """After so many seconds without a look no face is carried any further."""
-
-_COLUMNS, _ROWS = 32, 18
-_DIFFERENT = 24
-_CHANGED = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +56,7 @@ class View:
 
     def resembles(self, other: View) -> bool:
         """Whether a frame comes after this one, soon, and shows about the same."""
-        return 0 <= self._seconds_to(other) <= LONGEST_S and not _changed(self.sample, other.sample)
+        return 0 <= self._seconds_to(other) <= LONGEST_S and not changed(self.sample, other.sample)
 
     def grown(self, faces: Iterable[Face], here: View) -> list[Face]:
         """Faces of this frame as they may be found on another, before or after it."""
@@ -215,17 +204,6 @@ def between(before: Look, here: View, after: Look) -> list[Face]:
     return faces + [grown for _, grown in lone]
 
 
-def sample_of(frame: Frame) -> Sample:
-    """The brightness of a few hundred pixels in 8 bits, [rows, columns]: how the picture looks."""
-    luma = frame.planes[0]
-    height, width = luma.shape[:2]
-    rows = (np.arange(_ROWS) * 2 + 1) * height // (2 * _ROWS)
-    columns = (np.arange(_COLUMNS) * 2 + 1) * width // (2 * _COLUMNS)
-    kind = frame.layout.format
-    few = luma[np.ix_(rows, columns)] >> (kind.low_bits + kind.depth - 8)
-    return few.astype(np.int16)
-
-
 def _grown(face: Face, share: float) -> Face:
     x1, y1, x2, y2 = face.box
     more = share * max(x2 - x1, y2 - y1)
@@ -246,10 +224,3 @@ def _meet(one: Face, other: Face) -> bool:
 def _distance(one: Face, other: Face) -> float:
     """How far two boxes are apart, and how different in size."""
     return sum(abs(a - b) for a, b in zip(one.box, other.box, strict=True))
-
-
-def _changed(before: Sample, now: Sample) -> bool:
-    """Whether so much of a picture is different that another scene may have begun."""
-    if before.shape != now.shape:
-        return True
-    return float((abs(now - before) > _DIFFERENT).mean()) > _CHANGED

@@ -21,7 +21,6 @@ from mpflow.models.carry import (
     Plan,
     View,
     between,
-    sample_of,
 )
 from mpflow.tokens import Face, Token
 
@@ -352,18 +351,3 @@ def test_another_input_begins_with_a_look_and_nobody_waits() -> None:
     assert looker.flush() == []
     looker.see(2, every=5)
     assert looker.looks == [0, 2]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("yuv420p", 200), ("nv12", 200), ("yuv420p10le", 800), ("p010le", 800 << 6), ("gray", 200)],
-)
-def test_a_sample_is_eight_bits_whatever_the_format(name: str, value: int) -> None:
-    made: Any = slot(value, name)
-    sample = sample_of(made.frame())
-    assert sample.shape == (18, 32) and sample.dtype == np.int16
-    assert (sample == 200).all()
-
-
-def test_a_tiny_picture_has_a_sample_too() -> None:
-    assert sample_of(slot(50, size=(2, 2)).frame()).shape == (18, 32)
