@@ -49,6 +49,19 @@ class PackageSource(_Strict, frozen=True, tag_field="kind", tag="package"):
         return f"{self.member} in {self.package} {self.version}"
 
 
+class NpmSource(_Strict, frozen=True, tag_field="kind", tag="npm"):
+    """A file inside one pinned release of an npm package, named below the package's own folder."""
+
+    package: Annotated[
+        str, msgspec.Meta(pattern=r"^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$")
+    ]
+    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*$")]
+    member: str
+
+    def __str__(self) -> str:
+        return f"{self.member} in {self.package} {self.version} (npm)"
+
+
 class UrlSource(_Strict, frozen=True, tag_field="kind", tag="url"):
     """A file at an address that pooch can fetch (http, https, ftp, sftp, doi)."""
 
@@ -67,7 +80,7 @@ class PathSource(_Strict, frozen=True, tag_field="kind", tag="path"):
         return self.path
 
 
-Source: TypeAlias = PackageSource | UrlSource | PathSource
+Source: TypeAlias = PackageSource | NpmSource | UrlSource | PathSource
 
 
 class Entry(_Strict, frozen=True):
@@ -99,7 +112,7 @@ class Entry(_Strict, frozen=True):
     def suffix(self) -> str:
         """The file's ending, taken from where it comes from."""
         source = self.sources[0]
-        place = source.member if isinstance(source, PackageSource) else str(source)
+        place = source.member if isinstance(source, PackageSource | NpmSource) else str(source)
         return Path(place.partition("?")[0]).suffix
 
 

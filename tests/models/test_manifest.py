@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpflow.errors import ModelError
-from mpflow.models.manifest import Manifest, PackageSource
+from mpflow.models.manifest import Manifest, NpmSource, PackageSource
 
 Written = Callable[..., Path]
 
@@ -21,7 +21,7 @@ def test_the_shipped_manifest_reads_and_has_its_defaults() -> None:
 
 def test_every_shipped_source_is_pinned_to_a_version() -> None:
     sources = [source for entry in Manifest.shipped().entries.values() for source in entry.sources]
-    assert all(isinstance(source, PackageSource) and source.version for source in sources)
+    assert all(isinstance(source, PackageSource | NpmSource) for source in sources)
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,15 @@ def test_every_shipped_source_is_pinned_to_a_version() -> None:
         ({"sources": [{"kind": "package", "package": "x", "member": "y"}]}, "version"),
         (
             {"sources": [{"kind": "package", "package": "-x", "version": "1", "member": "y"}]},
+            "pack",
+        ),
+        ({"sources": [{"kind": "npm", "package": "x", "version": "^1.0.0", "member": "y"}]}, "ver"),
+        (
+            {"sources": [{"kind": "npm", "package": "../x", "version": "1.0.0", "member": "y"}]},
+            "pa",
+        ),
+        (
+            {"sources": [{"kind": "npm", "package": "-x", "version": "1.0.0", "member": "y"}]},
             "pack",
         ),
         ({"transform": "shrink"}, "transform"),
