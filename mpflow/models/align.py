@@ -1,6 +1,14 @@
-"""Bring a face into the place where embedders expect it."""
+"""Bring a face into the place where embedders, swappers and enhancers expect it.
+
+    aligned(frame, face.points, "ffhq", 512) -> the crop, and the matrix that brought it there
+
+``aligned`` takes a face out of a frame's planes; ``crop`` out of a picture that is BGR already.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import cv2
 import numpy as np
@@ -8,6 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from mpflow.errors import ContractError
 from mpflow.models.detections import Floats
+from mpflow.models.warp import warped
+
+if TYPE_CHECKING:
+    from mpflow.frame import Frame
+
+Template: TypeAlias = Literal["arcface", "arcface-128", "ffhq"]
 
 CROP = 112
 # Where ArcFace (insightface's norm_crop) puts image-left eye, image-right eye, nose, image-left
@@ -21,6 +35,48 @@ ARCFACE_POINTS = np.array(
         (70.7299, 92.2041),
     ]
 )
+
+# The same face in 128x128, which insightface shifts instead of scaling it (face_align.py,
+# estimate_norm): what swappers with a crop of 128 or 256 take.
+_ARCFACE_128_POINTS = ARCFACE_POINTS + np.array([8.0, 0.0])
+# Where the FFHQ set has the points of a face, 512x512, as enhancers were trained on it
+# (facexlib, face_restoration_helper.py).
+_FFHQ_POINTS = np.array(
+    [
+        (192.98138, 239.94708),
+        (318.90277, 240.1936),
+        (256.63416, 314.01935),
+        (201.26117, 371.41043),
+        (313.08905, 371.15118),
+    ]
+)
+TEMPLATES: Mapping[Template, NDArray[np.float64]] = {
+    "arcface": ARCFACE_POINTS / CROP,
+    "arcface-128": _ARCFACE_128_POINTS / 128,
+    "ffhq": _FFHQ_POINTS / 512,
+}
+"""Where each puts the five points, in a crop of side 1."""
+
+
+def aligned(
+    frame: Frame, points: ArrayLike, template: Template = "arcface", size: int = CROP
+) -> tuple[NDArray[np.uint8], Floats]:
+    """The face with these five points [5, 2] upright in a BGR crop [size, size, 3], straight from
+    the frame's planes, and the matrix [2, 3] from places in the frame to places in the crop.
+
+    It is black outside the frame. Raises ContractError where there are not five points, or all
+    are one.
+    """
+    matrix = matrix_to(points, template, size)
+    return warped(frame, matrix, (size, size)), matrix
+
+
+def matrix_to(points: ArrayLike, template: Template, size: int) -> Floats:
+    """The matrix [2, 3] that brings five points [5, 2] to a template's in a crop of ``size``."""
+    five = np.asarray(points, np.float64)
+    if five.shape != (5, 2):
+        raise ContractError(f"a face is aligned by five points, not by {list(five.shape)}")
+    return similarity(five, TEMPLATES[template] * size)
 
 
 def crop(bgr: NDArray[np.uint8], points: ArrayLike, size: int = CROP) -> NDArray[np.uint8]:
