@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from mpflow.describe import describe_field, describe_options, takes_text
 from mpflow.errors import ConfigError
-from mpflow.spec import StageSpec
+from mpflow.spec import JobSpec, MediaInfo, StageSpec
 from mpflow.stage import Options, Sink, Source, Stage, StageContext
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "AnyStage",
     "AnyStageClass",
     "build",
+    "check_input",
     "describe_options",
     "did_you_mean",
     "read_options",
@@ -104,6 +106,16 @@ def build(spec: StageSpec, context: StageContext) -> AnyStage:
     """Make the stage of a spec, not yet opened."""
     cls = stage_class(spec.target)
     return cls(read_options(spec.name, cls, spec.options), context)
+
+
+def check_input(stages: Iterable[StageSpec], job: JobSpec, media: MediaInfo) -> None:
+    """Let every stage say, before a frame is decoded, what it is asked for that an input has not.
+
+    Raises ConfigError.
+    """
+    for spec in stages:
+        cls = stage_class(spec.target)
+        cls.check_input(read_options(spec.name, cls, spec.options), job, media)
 
 
 def did_you_mean(word: str, known: Any, prefix: str = "") -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from mpflow.graph import MIB, Demand, cut_batches
+from mpflow.importer import check_input
 from mpflow.launch import Handle
 from mpflow.orders import Task
 from mpflow.provision import make_ring, shortage
@@ -37,7 +38,11 @@ class JobRing:
         demands: Sequence[Demand],
         tell: Callable[[str, str], None],
     ) -> JobRing:
-        """Make everything; ``tell`` takes what should be known. Raises ResourceError or Refused."""
+        """Make everything; ``tell`` takes what should be known.
+
+        Raises ResourceError or Refused, and ConfigError for what the input does not have.
+        """
+        check_input(spec.stages, job, media)
         segment = make_ring(spec, media.video, demands)
         try:
             log = begin_log(job, demands)

@@ -135,6 +135,14 @@ class _Base(ABC, Generic[O_co]):
         """What it needs with these ``Options``; ``needs``, unless some of them ask for more."""
         return cls.needs
 
+    @classmethod
+    def check_input(cls, options: Any, job: JobSpec, media: MediaInfo) -> None:
+        """Raise ConfigError where these ``Options`` ask for what an input does not have.
+
+        Asked once the input is known and before a frame of it is decoded, in the supervisor's
+        process: no file is to be opened here.
+        """
+
     def __init__(self, options: O_co, context: StageContext) -> None:
         self.options = options
         self.context = context
@@ -269,6 +277,9 @@ class Sink(_Base[O_co]):
 
     private_options: ClassVar[Mapping[str, Any]] = {}
     """What a private preset sets unless it says otherwise, so that nothing else leaves."""
+
+    redacted_options: ClassVar[Mapping[str, Any]] = {}
+    """What a preset that hides people sets unless it says otherwise, so that its output says so."""
 
     restartable: bool = False
     """Whether a fresh worker can go on with what a dead one left: ``begin`` with ``resume`` finds

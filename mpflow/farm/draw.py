@@ -22,6 +22,7 @@ from mpflow.farm.numbers import Range
 from mpflow.farm.plan import PLAN_NAME, Plan, PlanFile, as_read, load
 from mpflow.farm.sink import require_chunks
 from mpflow.farm.split import Split
+from mpflow.importer import check_input
 from mpflow.machine import core_budget
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, StageSpec, parts_name
 from mpflow.urls import is_url
@@ -62,6 +63,7 @@ def draw(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], Non
     file = wish.file or parts_name(final) / PLAN_NAME
     _check(job, spec, wish)
     media, frames = _look_at(job.input)
+    check_input(spec.stages, job, _counted(media, frames))
     earlier = load(file) if os.path.lexists(file) and not wish.fresh else None
     plan = as_read(
         Plan(
@@ -116,6 +118,11 @@ def _look_at(path: str) -> tuple[MediaInfo, int]:
     return media, frames
 
 
+def _counted(media: MediaInfo, frames: int) -> MediaInfo:
+    """The input as probed, and with its frames counted."""
+    return msgspec.structs.replace(media, video=msgspec.structs.replace(media.video, frames=frames))
+
+
 def _chunks(wish: Wish, media: MediaInfo, frames: int) -> tuple[Range, ...]:
     from mpflow.media.ranges import Frames
 
@@ -144,11 +151,10 @@ def _settled(spec: PipelineSpec, earlier: Plan | None) -> PipelineSpec:
 
 
 def _with_whole_path(stage: StageSpec) -> StageSpec:
-    """A model of one's own is found from any folder."""
-    if not stage.options.get("path"):
-        return stage
-    options = {**stage.options, "path": str(absolute(stage.options["path"]))}
-    return msgspec.structs.replace(stage, options=options)
+    """A model or a picture of one's own is found from any folder."""
+    files = {name: stage.options.get(name) for name in ("path", "image")}
+    whole = {name: str(absolute(path)) for name, path in files.items() if path}
+    return msgspec.structs.replace(stage, options={**stage.options, **whole}) if whole else stage
 
 
 def _imports(preset: str) -> str:

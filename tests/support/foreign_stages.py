@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from mpflow.errors import InputError
+from mpflow.errors import ConfigError, InputError
 from mpflow.frame import Frame
 from mpflow.spec import (
     BEGINNING,
@@ -279,3 +279,24 @@ class Meddle(Crowd):
     """Edits frames without having declared it."""
 
     changes_pixels = False
+
+
+class PickyOptions(Options, frozen=True):
+    """How many frames an input has to have."""
+
+    least: int = 1
+
+
+class Picky(Stage[PickyOptions]):
+    """Passes frames on, and takes no input of too few."""
+
+    Options = PickyOptions
+    options: PickyOptions
+
+    @classmethod
+    def check_input(cls, options: PickyOptions, job: JobSpec, media: MediaInfo) -> None:
+        if (media.video.frames or 0) < options.least:
+            raise ConfigError(f"{media.video.frames} frames are too few", cure="give more")
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        return [work.token for work in batch]
