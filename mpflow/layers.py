@@ -56,23 +56,31 @@ def preset_values(preset: str, base: Preset) -> Iterable[Override]:
 
 def privacy_values(preset: str, base: Preset) -> Iterable[Override]:
     """What a private preset asks: that nothing leaves beside the redacted picture, and that a
-    frame which could not be worked on is covered whole."""
+    frame which could not be worked on is covered whole. One that redacts says so in its output."""
     entry = base.stages[-1] if base.stages else None
-    if entry is None or not is_private(base):
+    if entry is None:
         return
-    yield Override("on_failure", "mask", f"privacy of {preset}")
+    origin, private = f"privacy of {preset}", is_private(base)
+    if private:
+        yield Override("on_failure", "mask", origin)
     sink = stage_class(target_of(entry.stage))
     if issubclass(sink, Sink):
-        for key, value in sink.private_options.items():
-            yield Override(f"{entry.key}.{key}", value, f"privacy of {preset}")
+        asked = dict(sink.private_options) if private else {}
+        asked |= sink.redacted_options if redacts(target_of(e.stage) for e in base.stages) else {}
+        for key, value in asked.items():
+            yield Override(f"{entry.key}.{key}", value, origin)
 
 
 def is_private(base: Preset) -> bool:
     """Whether a preset is meant to protect people: as it says, else by what its stages do."""
     if base.privacy is not None:
         return base.privacy
-    classes = [stage_class(target_of(entry.stage)) for entry in base.stages]
-    return any(getattr(cls, "protects", False) for cls in classes)
+    return redacts(target_of(entry.stage) for entry in base.stages)
+
+
+def redacts(targets: Iterable[str]) -> bool:
+    """Whether one of these stages, ``package.module:Class`` each, hides people."""
+    return any(getattr(stage_class(target), "protects", False) for target in targets)
 
 
 def file_values(path: Path | None) -> Iterable[Override]:

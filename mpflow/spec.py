@@ -28,6 +28,9 @@ LIVE_TTL_S = 300.0
 STDOUT = "-"
 """As an output: the caller's standard output."""
 
+REDACTED = "Redacted with mpflow"
+"""What the comment of a redacted file says."""
+
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all specs: frozen and strict."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from mpflow.errors import InternalError
-from mpflow.spec import BEGINNING, JobSpec, Place, SinkSummary
+from mpflow.spec import BEGINNING, REDACTED, JobSpec, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token
 
@@ -28,8 +28,9 @@ class EncodeOptions(Options, frozen=True):
     codec (18 and veryfast for libx264). ``encoder_options`` go to the encoder as they are.
     ``keep_streams`` keeps pictures that were not worked on (cover art, further video tracks);
     ``keep_metadata`` keeps tags (titles are some), data tracks and attachments, which may tell of
-    people and places; without it chapters are numbered. Pictures are coded in chunks of about
-    ``chunk_seconds``, each begun with a key frame: what is lost at most when a run is killed.
+    people and places; without it chapters are numbered. ``note`` goes into the file's comment,
+    whatever else is kept. Pictures are coded in chunks of about ``chunk_seconds``, each begun with
+    a key frame: what is lost at most when a run is killed.
     """
 
     codec: str = "libx264"
@@ -39,6 +40,7 @@ class EncodeOptions(Options, frozen=True):
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
     keep_streams: bool = True
     keep_metadata: bool = True
+    note: str = ""
     chunk_seconds: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 2.0
 
 
@@ -47,6 +49,7 @@ class Encode(Sink[EncodeOptions]):
 
     Options: ClassVar[type[Options]] = EncodeOptions
     private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
+    redacted_options: ClassVar[Mapping[str, Any]] = {"note": REDACTED}
     advice = "a faster preset or a hardware encoder would help"
     restartable = True
     _writer: MediaWriter | ChunkWriter | None = None
@@ -132,7 +135,7 @@ class Encode(Sink[EncodeOptions]):
             settings = replace(
                 settings, threads=kept_threads(parts_folder(job)) or settings.threads
             )
-        keep = Keep(options.keep_streams, options.keep_metadata)
+        keep = Keep(options.keep_streams, options.keep_metadata, options.note)
         return Request(settings, keep, options.chunk_seconds)
 
     @property

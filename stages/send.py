@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from mpflow.errors import InternalError
-from mpflow.spec import SinkSummary
+from mpflow.spec import REDACTED, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token
 
@@ -29,7 +30,8 @@ class SendOptions(Options, frozen=True):
     for ``timeout`` seconds before the connection counts as lost; without one for ``retry`` seconds
     (inf: any time) the run ends. Certificates are checked by the authorities in ``ca_file``, or
     those the machine trusts; ``insecure`` goes on without. ``transport`` is how RTSP carries its
-    packets: tcp, within the connection, or udp.
+    packets: tcp, within the connection, or udp. ``note`` goes into the comment of a stream that has
+    one (a file, RTMP).
     """
 
     format: str = ""
@@ -49,6 +51,7 @@ class SendOptions(Options, frozen=True):
     insecure: bool = False
     ca_file: str = ""
     transport: Literal["tcp", "udp"] = "tcp"
+    note: str = ""
 
 
 class Send(Sink[SendOptions]):
@@ -60,6 +63,7 @@ class Send(Sink[SendOptions]):
 
     Options: ClassVar[type[Options]] = SendOptions
     live: ClassVar[bool] = True
+    redacted_options: ClassVar[Mapping[str, Any]] = {"note": REDACTED}
     advice: ClassVar[str] = "a faster preset, a lower bitrate or a hardware encoder would help"
     _output: LiveOutput | None = None
     _shown = ""
@@ -149,6 +153,7 @@ class Send(Sink[SendOptions]):
             audio_bitrate=options.audio_bitrate,
             caution=Caution(options.timeout, options.insecure, options.ca_file, options.transport),
             retry=options.retry,
+            note=options.note,
         )
 
     @property

@@ -16,6 +16,7 @@ from mpflow.media.livecoder import LiveRecipe
 from mpflow.media.pipe import PipeWriter
 from mpflow.media.sound import SoundPacket
 from mpflow.media.soundtrack import SoundTrack
+from mpflow.media.tags import add_comment
 from mpflow.tokens import Token
 
 # Packets that a muxer takes before it has to have written one: those that wait in it.
@@ -37,6 +38,7 @@ class Connection:
         sound: AudioStream | None,
         bitrate: str,
         options: tuple[str, dict[str, str]],
+        note: str = "",
     ) -> None:
         self.is_counted = False
         self._time_base = recipe.shape.time_base
@@ -45,6 +47,7 @@ class Connection:
         self._on_the_way: deque[tuple[int, Token]] = deque()
         self._pipe: PipeWriter | None = None
         container = self._open(destination, place, *options)
+        add_comment(container.metadata, note)
         self._coder = recipe.add_to(container)
         self._sound: SoundTrack | None = None
         if sound is not None:

@@ -214,6 +214,7 @@ class LiveOutput:
             sound=stream,
             bitrate=request.audio_bitrate,
             options=self._destination.options(request.caution),
+            note=request.note,
         )
 
     def _knows_sound(self, now: float) -> bool:

@@ -20,6 +20,7 @@ class LiveRequest:
     audio_bitrate: str = "128k"
     caution: Caution = field(default_factory=Caution)
     retry: float = 30.0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from mpflow.media.output import OutputFile, explain_write
 from mpflow.media.ranges import Span
 from mpflow.media.recipe import Recipe, find_recipe
 from mpflow.media.request import Keep
+from mpflow.media.tags import add_comment
 from mpflow.spec import MediaInfo
 
 
@@ -90,6 +91,7 @@ class Opening:
         try:
             recipe = find_recipe(source, self._media, self._settings, container, self._say)
             stream = copy.add_to(container, lambda: recipe.add_picture(container))
+            add_comment(container.metadata, self._keep.note)
             set_muxer_options(
                 container,
                 [recipe.shape.time_base, *copy.time_bases()],

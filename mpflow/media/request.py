@@ -12,10 +12,12 @@ from mpflow.spec import JobSpec, MediaInfo
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Whether pictures that were not worked on, and tags about people and places, are kept."""
+    """Whether pictures that were not worked on, and tags about people and places, are kept; and
+    the ``note`` that the file's comment says in any case."""
 
     streams: bool = True
     metadata: bool = True
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

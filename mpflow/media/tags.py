@@ -12,7 +12,7 @@ chapter's. Chapters get numbers instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 
 Tags = Mapping[str, str]
 
@@ -78,6 +78,19 @@ def private_tags(tags: Tags, *, attached: bool = False) -> list[str]:
         and not _is_plain(key, value)
         and not (attached and key.lower() in _ATTACHED)
     )
+
+
+def add_comment(tags: MutableMapping[str, str], note: str) -> None:
+    """Have a file's comment say the ``note`` too; what it says already is not said twice.
+
+    Containers without comments (MPEG-TS is one) say nothing.
+    """
+    if not note:
+        return
+    found = next((key for key in tags if key.lower() == "comment"), "comment")
+    said = tags.get(found, "")
+    if note not in said:
+        tags[found] = f"{said}; {note}" if said else note
 
 
 def needs_metadata_keys(tags: Tags) -> bool:
