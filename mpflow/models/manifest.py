@@ -18,8 +18,8 @@ import yaml
 
 from mpflow.errors import ModelError
 
-Role: TypeAlias = Literal["detector", "embedder", "media"]
-Transform: TypeAlias = Literal["fold-yunet", "fold-sface", "free-centerface"]
+Role: TypeAlias = Literal["detector", "landmarks", "embedder", "media"]
+Transform: TypeAlias = Literal["fold-yunet", "fold-sface", "free-centerface", "tflite"]
 Name: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 Sha256: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -110,7 +110,9 @@ class Entry(_Strict, frozen=True):
 
     @property
     def suffix(self) -> str:
-        """The file's ending, taken from where it comes from."""
+        """The file's ending, taken from where it comes from; what is transformed is ONNX."""
+        if self.transform is not None:
+            return ".onnx"
         source = self.sources[0]
         place = source.member if isinstance(source, PackageSource | NpmSource) else str(source)
         return Path(place.partition("?")[0]).suffix

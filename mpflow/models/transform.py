@@ -2,6 +2,7 @@
 
     fold-yunet, fold-sface   int8 weights in blocks -> plain float32 weights, sizes set free
     free-centerface          a fixed 10x3x32x32 input -> any batch and size
+    tflite                   a TFLite file -> ONNX, any batch (mpflow.models.tflite_graph)
 
 The "int8bq" files of OpenCV Zoo hold each weight as int8 blocks behind DequantizeLinear and
 Reshape nodes. onnxruntime loads them but fails at run: some nodes carry ``block_size`` with a
@@ -31,13 +32,12 @@ _FOLDED_IR = 8
 
 
 def transform(name: Transform, source: Path, target: Path) -> None:
-    """Write what transformation ``name`` makes of the ONNX file ``source`` to ``target``.
+    """Write what transformation ``name`` makes of the file ``source`` to ``target``, as ONNX.
 
     Raises ModelError if the file is not the model that the transformation is for.
     """
     try:
-        model = onnx.load(source)
-        _TRANSFORMS[name](model)
+        model = _transformed(name, source)
         onnx.checker.check_model(model, full_check=True)
     except Exception as error:
         raise ModelError(f"{name} cannot be applied to {source.name}: {error}") from error
@@ -76,6 +76,16 @@ def free_centerface(model: Any) -> None:
     for output in model.graph.output:
         _free(output, {_BATCH: "n", _HEIGHT: "h4", _WIDTH: "w4"})
     del model.graph.value_info[:]
+
+
+def _transformed(name: Transform, source: Path) -> Any:
+    if name == "tflite":
+        from mpflow.models.tflite_graph import onnx_from_tflite  # for the one file that needs it
+
+        return onnx_from_tflite(source)
+    model = onnx.load(source)
+    _TRANSFORMS[name](model)
+    return model
 
 
 _TRANSFORMS: Mapping[Transform, Callable[[Any], None]] = {
