@@ -38,6 +38,7 @@ SHORT_NAMES: dict[str, str] = {
     "faces-json": "mpflow.stages.faces_json:FacesJson",
     "receive": "mpflow.stages.receive:Receive",
     "send": "mpflow.stages.send:Send",
+    "track": "mpflow.stages.track:Track",
 }
 
 

@@ -1,0 +1,118 @@
+"""Frames wait for those that come after them, and are given on with the faces of every track.
+
+    token, finds -> Tracker.step -> waits for ``ahead`` frames -> its own finds, numbered
+                                                                + filled faces of other tracks
+
+What a detector has found is covered as it said, whatever is made of it; with two exceptions: a
+weak find that is no track's is no face, and a box that was carried between two looks gives way to
+the way of its track, where the track was seen in both.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from mpflow.tokens import Box, Face, Sighting, Token
+from mpflow.tracking import boxes
+from mpflow.tracking.filling import Reach, filled, found_at
+from mpflow.tracking.tracks import Moment, Tracker
+
+SAME = 0.5
+"""A carried box with so much of a track's box in it is that track's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A frame that waits, and whose its finds are."""
+
+    token: Token
+    moment: Moment
+    tracks: Sequence[int | None]
+
+
+class Follower:
+    """Goes from frame to frame of one input, whose pictures are ``picture`` large."""
+
+    def __init__(self, tracker: Tracker, reach: Reach, ahead: int, picture: Box) -> None:
+        self._tracker = tracker
+        self._reach = reach
+        self._ahead = ahead
+        self._picture = picture
+        self._waiting: deque[Waiting] = deque()
+
+    def add(self, token: Token, finds: Sequence[Face], *, cut: bool) -> None:
+        """The next frame and its finds (see ``Tracker.step``); it waits."""
+        moment, tracks = self._tracker.step(token.seq, token.time, finds, cut=cut)
+        self._waiting.append(Waiting(token, moment, tracks))
+
+    def repeat(self, token: Token, finds: Sequence[Face], *, cut: bool) -> None:
+        """The next frame, which was given on already by somebody who is no more."""
+        moment, _ = self._tracker.step(token.seq, token.time, finds, cut=cut)
+        self._tracker.forget_before(moment, self._reach.after)
+
+    def given(self, *, all_of_them: bool = False) -> Iterator[Token]:
+        """The frames that need not wait any longer, with their faces."""
+        while len(self._waiting) > (0 if all_of_them else self._ahead):
+            waiting = self._waiting.popleft()
+            yield waiting.token.with_faces(self._faces(waiting))
+            self._tracker.forget_before(waiting.moment, self._reach.after)
+
+    def _faces(self, waiting: Waiting) -> list[Face]:
+        """The faces of a frame: those found there first, in the order of the finds."""
+        found: list[Face] = []
+        carried: list[Face] = []
+        loose: list[Face] = []
+        for face, track in zip(waiting.token.faces, waiting.tracks, strict=True):
+            if track is not None:
+                found.append(replace(face, track=track))
+            elif face.sighting is Sighting.WEAK:
+                loose.append(face)
+            else:
+                carried.append(face)
+        made = _merged(self._made(waiting.moment), carried)
+        return found + [_with_loose(face, loose) for face in made]
+
+    def _made(self, moment: Moment) -> list[Face]:
+        """The faces of the tracks that were not found on a frame, as far as they are in it."""
+        faces = (
+            filled(track, moment, self._reach)
+            for track in self._tracker.tracks
+            if found_at(track, moment) is None
+        )
+        return [face for face in faces if face and boxes.meet(face.box, self._picture)]
+
+
+def _merged(made: Sequence[Face], carried: Sequence[Face]) -> list[Face]:
+    """Faces of tracks and carried boxes, as far as one is not the other."""
+    rest = list(carried)
+    faces: list[Face] = []
+    for face in made:
+        mate = max(rest, key=lambda other: _within(face.box, other.box), default=None)
+        if mate is None or _within(face.box, mate.box) < SAME:
+            faces.append(face)
+            continue
+        rest.remove(mate)
+        if face.sighting is Sighting.FILLED:
+            faces.append(face)
+        else:
+            box = boxes.hull(face.box, mate.box)
+            faces.append(replace(mate, box=box, track=face.track))
+    return faces + rest
+
+
+def _with_loose(face: Face, loose: Sequence[Face]) -> Face:
+    """A face that was not found, in a box with the weak finds that may be it."""
+    if face.sighting not in {Sighting.FILLED, Sighting.EXTENDED}:
+        return face
+    box = face.box
+    for weak in loose:
+        if _within(weak.box, face.box) >= SAME:
+            box = boxes.hull(box, weak.box)
+    return replace(face, box=box)
+
+
+def _within(inner: Box, outer: Box) -> float:
+    """How much of a box lies in another, as a share."""
+    return boxes.shared(inner, outer) / max(boxes.size_of(inner) ** 2, 1.0)

@@ -1,0 +1,172 @@
+"""The forward pass: frames with finds come in, in order; each find gets the number of a track.
+
+    strong finds    to the tracks that expect them; what is left begins tracks
+    weak finds      to tracks that are still without one; they begin none
+    a cut           ends all tracks
+
+It depends on nothing but what it was given, so who repeats the finds repeats the tracks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mpflow.tokens import Box, Face, Sighting
+from mpflow.tracking.matching import Expected, match
+from mpflow.tracking.motion import Motion
+
+NOMINAL_S = 0.04
+"""Between two frames without time stamps."""
+
+LEAST_S = 0.001
+"""Between two frames whose time stamps do not grow."""
+
+WEAK_S = 0.5
+"""A track that was not seen for longer does not take a weak find."""
+
+KEPT = 16
+"""So many sightings of a track before the frame that is given on are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A frame: its number, seconds on the tracker's own clock, and the scene that it is of."""
+
+    seq: int
+    time: float
+    scene: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A face of a track, where it was found."""
+
+    moment: Moment
+    face: Face
+
+
+@dataclass(slots=True)
+class Track:
+    """One face through one scene: where it was found, in order."""
+
+    id: int
+    scene: int
+    motion: Motion
+    sights: list[Sight] = field(default_factory=list)
+    expected: Box = (0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def last(self) -> Sight:
+        """The latest sighting."""
+        return self.sights[-1]
+
+    def around(self, seq: int) -> int:
+        """How many sightings there are up to a frame, that frame included."""
+        return bisect_right(self.sights, seq, key=lambda sight: sight.moment.seq)
+
+    def forget_before(self, seq: int) -> None:
+        """Keep no more sightings before a frame than anybody asks for."""
+        del self.sights[: max(self.around(seq) - KEPT, 0)]
+
+
+class Tracker:
+    """Numbers faces. A face that comes back within ``bridge`` seconds has the same number.
+
+    ``reach``: see mpflow.tracking.matching.match.
+    """
+
+    def __init__(self, bridge: float, reach: float) -> None:
+        self._bridge = bridge
+        self._reach = reach
+        self.number = 0
+        """What the next track will be called."""
+        self._moment: Moment | None = None
+        self._stamp: float | None = None
+        self.tracks: list[Track] = []
+        """Those alive, and those that have ended and may still be asked for; oldest first."""
+
+    def step(
+        self, seq: int, stamp: float | None, finds: Sequence[Face], *, cut: bool
+    ) -> tuple[Moment, list[int | None]]:
+        """The next frame, its time stamp in seconds, and its finds; the track of each, or None.
+
+        ``cut`` says that another scene begins with it. Finds that are only carried there from
+        other frames are nobody's: they say where a face may be, not where it is.
+        """
+        before, moment = self._moment, self._now(seq, stamp, cut)
+        alive = self._expect(moment, moment.time - before.time if before else 0.0)
+        tracks: list[int | None] = [None] * len(finds)
+        strong = [at for at, face in enumerate(finds) if face.sighting is Sighting.SEEN]
+        weak = [at for at, face in enumerate(finds) if face.sighting is Sighting.WEAK]
+        left = self._give(alive, finds, strong, tracks, moment)
+        lately = [t for t in left if moment.time - t.last.moment.time <= WEAK_S]
+        self._give(lately, finds, weak, tracks, moment)
+        for at in strong:
+            if tracks[at] is None:
+                tracks[at] = self._begin(moment, finds[at])
+        return moment, tracks
+
+    def number_from(self, number: int) -> None:
+        """Call the next track this at least: others have been called what comes before it."""
+        self.number = max(self.number, number)
+
+    def forget_before(self, moment: Moment, after: float) -> None:
+        """Nobody asks for frames before this one any more, nor for what has ended ``after`` it."""
+        self.tracks = [t for t in self.tracks if not self._is_past(t, moment, after)]
+        for track in self.tracks:
+            track.forget_before(moment.seq)
+
+    def _is_past(self, track: Track, moment: Moment, after: float) -> bool:
+        unseen = moment.time - track.last.moment.time
+        return track.scene < moment.scene or unseen > max(self._bridge, after)
+
+    def _now(self, seq: int, stamp: float | None, cut: bool) -> Moment:
+        """The frame on the tracker's clock, which always goes on."""
+        before = self._moment
+        if before is None:
+            moment = Moment(seq, 0.0, 0)
+        else:
+            passed = (seq - before.seq) * NOMINAL_S
+            if stamp is not None and self._stamp is not None:
+                passed = max(stamp - self._stamp, LEAST_S)
+            moment = Moment(seq, before.time + passed, before.scene + cut)
+        self._moment, self._stamp = moment, stamp
+        return moment
+
+    def _expect(self, moment: Moment, passed: float) -> list[Track]:
+        """The tracks that may be found on a frame, moved to where they are expected."""
+        alive = [
+            track
+            for track in self.tracks
+            if track.scene == moment.scene and moment.time - track.last.moment.time <= self._bridge
+        ]
+        for track in alive:
+            track.expected = track.motion.predict(passed)
+        return alive
+
+    def _give(
+        self,
+        tracks: Sequence[Track],
+        finds: Sequence[Face],
+        chosen: Sequence[int],
+        numbers: list[int | None],
+        moment: Moment,
+    ) -> list[Track]:
+        """Give the chosen finds to tracks, and note their numbers; the tracks that got none."""
+        expected = [Expected(t.expected, moment.time - t.last.moment.time) for t in tracks]
+        found = match(expected, [finds[at].box for at in chosen], self._reach)
+        for at, number in zip(chosen, found, strict=True):
+            if number is not None:
+                track = tracks[number]
+                track.motion.correct(finds[at].box)
+                track.sights.append(Sight(moment, finds[at]))
+                numbers[at] = track.id
+        return [track for number, track in enumerate(tracks) if number not in found]
+
+    def _begin(self, moment: Moment, face: Face) -> int:
+        track = Track(self.number, moment.scene, Motion(face.box), [Sight(moment, face)])
+        self.tracks.append(track)
+        self.number += 1
+        return track.id
