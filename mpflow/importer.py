@@ -33,6 +33,7 @@ AnyStageClass = type[Source[Any]] | type[Stage[Any]] | type[Sink[Any]]
 SHORT_NAMES: dict[str, str] = {
     "decode": "mpflow.stages.decode:Decode",
     "detect": "mpflow.stages.detect:Detect",
+    "embed": "mpflow.stages.embed:Embed",
     "redact": "mpflow.stages.redact:Redact",
     "encode": "mpflow.stages.encode:Encode",
     "faces-json": "mpflow.stages.faces_json:FacesJson",

@@ -20,9 +20,17 @@ from mpflow.models.detections import Floats
 # at least 0.60, pairs of two persons at most 0.40.
 SAME_PERSON = 0.42
 
+# Cosine below which two faces are surely two persons. Pairs of one person are at least 0.53 down to
+# faces 24 pixels high; what turned heads and bad light take off that stays above.
+OTHER_PERSON = 0.30
+
 
 class SFace:
     """Embed faces with an SFace session (mpflow.models.sessions.open_session)."""
+
+    size = CROP
+    same = SAME_PERSON
+    other = OTHER_PERSON
 
     def __init__(self, session: Any) -> None:
         self._session = session

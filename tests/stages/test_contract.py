@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ import mpflow.stages
 from mpflow.conformance import check
 from mpflow.errors import ContractError
 from mpflow.importer import SHORT_NAMES
+from mpflow.models.store import ModelStore
 from mpflow.stage import Sink, Source, Stage
 
 
@@ -30,9 +32,21 @@ def stage_targets() -> list[str]:
 
 
 @pytest.mark.parametrize("target", stage_targets())
-def test_every_stage_keeps_the_contract(target: str, tmp_path: Path) -> None:
+def test_every_stage_keeps_the_contract(
+    target: str, tmp_path: Path, model_store: ModelStore
+) -> None:
     clip = clips.make(tmp_path / "clip.mp4")
-    check(target, source=str(clip))
+    check(target, required(target, tmp_path, model_store), source=str(clip))
+
+
+def required(target: str, folder: Path, store: ModelStore) -> dict[str, str]:
+    """The options that a stage cannot do without."""
+    if not target.endswith(":Embed"):
+        return {}
+    gallery = folder / "gallery"
+    gallery.mkdir()
+    shutil.copy(store.path("astronaut"), gallery)
+    return {"gallery": str(gallery), "ahead": "3"}
 
 
 def test_every_stage_has_a_short_name_and_every_short_name_a_stage() -> None:

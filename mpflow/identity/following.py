@@ -1,0 +1,111 @@
+"""What is known of each track, frame by frame, and what later frames say of one that waits.
+
+see(faces, time) -> due(...) -> look(...) -> moment()      as frames come
+settled([moment of the frame, moments of those behind it])  as they are given on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from mpflow.policies.identity import Mark
+from mpflow.policies.recognition import (
+    NEW,
+    Known,
+    Look,
+    doubt,
+    due,
+    looked,
+    meeting,
+    sighted,
+    slipped,
+)
+from mpflow.tokens import Face, Sighting
+
+FORGET_S = 60.0
+"""A track that was not there for so long does not come back."""
+
+_THERE = {Sighting.SEEN, Sighting.WEAK, Sighting.FILLED}
+"""Where a face really is; other boxes are wide by intention, and would meet all the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was known of a frame's tracks when it came: the mark of each, those that may have
+    slipped since the frame before, and those that meet others."""
+
+    marks: Mapping[int, Mark]
+    slipped: frozenset[int] = frozenset()
+    meeting: frozenset[int] = frozenset()
+
+
+class Following:
+    """The memory of a stage that knows who is who, from track to track."""
+
+    def __init__(self, again: float) -> None:
+        self._again = again
+        self._known: dict[int, Known] = {}
+        self._present: dict[int, float] = {}
+        self._slipped: set[int] = set()
+        self._meeting: set[int] = set()
+
+    def see(self, faces: Sequence[Face], time: float) -> None:
+        """Take in the faces of the next frame, at ``time`` seconds: what casts doubt on whom."""
+        self._meeting = _meeting(faces)
+        self._slipped.clear()
+        for face in faces:
+            if face.track is None:
+                continue
+            self._present[face.track] = time
+            known = self._known.get(face.track, NEW)
+            if face.sighting in {Sighting.SEEN, Sighting.WEAK}:
+                if slipped(known, face.box, time):
+                    self._slipped.add(face.track)
+                known = sighted(known, face.box, time)
+            self._known[face.track] = doubt(known) if face.track in self._meeting else known
+        self._forget(time)
+
+    def due(self, face: Face, quality: float, time: float) -> bool:
+        """Whether a face of the frame is to be looked at."""
+        if face.track is None or face.track in self._meeting or face.sighting != Sighting.SEEN:
+            return False
+        return due(self._known[face.track], quality, time, again=self._again)
+
+    def look(self, track: int, look: Look) -> None:
+        """Take in what a look at a track of the frame said."""
+        self._known[track] = looked(self._known[track], look)
+
+    def moment(self) -> Moment:
+        """What is known of the frame's tracks."""
+        marks = {track: known.mark for track, known in self._known.items()}
+        return Moment(marks, frozenset(self._slipped), frozenset(self._meeting))
+
+    def _forget(self, time: float) -> None:
+        gone = [track for track, last in self._present.items() if time - last > FORGET_S]
+        for track in gone:
+            del self._present[track], self._known[track]
+
+
+def settled(track: int, moments: Iterable[Moment]) -> Mark:
+    """The mark of a track in the first of these moments.
+
+    Where nobody was sure then, the next ones that are sure count too, up to where the track may
+    have become another's.
+    """
+    for number, moment in enumerate(moments):
+        if number and track in moment.slipped:
+            return None
+        if (mark := moment.marks.get(track)) is not None:
+            return mark
+        if track in moment.meeting:
+            return None
+    return None
+
+
+def _meeting(faces: Sequence[Face]) -> set[int]:
+    """The tracks whose faces meet another face, be it of a track or not."""
+    there = [face for face in faces if face.sighting in _THERE]
+    pairs = (pair for pair in combinations(there, 2) if meeting(pair[0].box, pair[1].box))
+    return {face.track for pair in pairs for face in pair if face.track is not None}

@@ -1,0 +1,119 @@
+"""A gallery: the people of a folder of reference photos, as embeddings in memory.
+
+A folder that cannot be relied on is refused whole, each photo by its name: who was meant to be kept
+would be covered, and who was meant to be covered would be seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mpflow.errors import ConfigError
+from mpflow.identity.photos import (
+    Quality,
+    Reference,
+    UnusablePhoto,
+    people_in,
+    reference,
+)
+from mpflow.models.align import crop
+from mpflow.models.detections import Detector, Floats
+from mpflow.models.embedders import Embedder
+
+_MOST_NAMED = 5
+_CHECK_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gallery:
+    """Embeddings [n, k] of all photos, and to which person each belongs, from 0 on.
+
+    ``check`` tells galleries apart, by too few bits to tell which photos one is made of.
+    """
+
+    embeddings: Floats
+    persons: tuple[int, ...]
+    check: int
+
+    @property
+    def people(self) -> int:
+        """How many persons there are."""
+        return max(self.persons, default=-1) + 1
+
+    def similarities(self, embeddings: Floats) -> list[list[float]]:
+        """For each embedding [n, k] the cosine with each person: that of the nearest photo."""
+        cosines = embeddings @ self.embeddings.T
+        columns = [np.flatnonzero(np.equal(self.persons, each)) for each in range(self.people)]
+        return [[float(row[mine].max()) for mine in columns] for row in cosines]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What reads photos: a detector, an embedder, and how good a face has to be."""
+
+    detector: Detector
+    embedder: Embedder
+    quality: Quality
+    least: float
+
+
+def read_gallery(folder: Path, tools: Tools) -> Gallery:
+    """The people of a folder; raises ConfigError that names every photo which cannot be used."""
+    people = _people(folder)
+    digest, found, faults = hashlib.sha256(), [], []
+    for person, photos in enumerate(people):
+        for photo in photos:
+            try:
+                data = photo.read_bytes()
+                found.append((person, reference(data, tools.detector, tools.quality, tools.least)))
+            except OSError as error:
+                faults.append(f"{_named(photo, folder)} cannot be read: {error.strerror}")
+            except UnusablePhoto as error:
+                faults.append(f"{_named(photo, folder)} {error}")
+            else:
+                digest.update(hashlib.sha256(data).digest() + person.to_bytes(4, "big"))
+    if faults:
+        raise _refused(folder, faults)
+    check = int.from_bytes(digest.digest()[:_CHECK_BYTES], "big")
+    embeddings = _embeddings([face for _, face in found], tools.embedder)
+    return Gallery(embeddings, tuple(person for person, _ in found), check)
+
+
+def _people(folder: Path) -> list[list[Path]]:
+    cure = "name a folder with one photo of each person, or a sub-folder of photos for each"
+    try:
+        people = people_in(folder)
+    except OSError as error:
+        raise ConfigError(
+            f"the gallery {str(folder)!r} cannot be read: {error.strerror}", cure=cure
+        ) from error
+    if not people:
+        raise ConfigError(f"the gallery {str(folder)!r} has no photos", cure=cure)
+    if not all(people):
+        raise ConfigError(f"the gallery {str(folder)!r} has a sub-folder without photos", cure=cure)
+    return people
+
+
+def _embeddings(faces: Sequence[Reference], embedder: Embedder) -> Floats:
+    """One photo after the other: crops of a large gallery at once would be a large batch."""
+    crops = (crop(face.picture, face.points, embedder.size) for face in faces)
+    return np.concatenate([embedder.embed([each]) for each in crops])
+
+
+def _named(photo: Path, folder: Path) -> str:
+    return repr(str(photo.relative_to(folder)))
+
+
+def _refused(folder: Path, faults: Sequence[str]) -> ConfigError:
+    more = len(faults) - _MOST_NAMED
+    told = [*faults[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return ConfigError(
+        f"the gallery {str(folder)!r} cannot be used: {'; '.join(told)}",
+        cure="each photo has to show one face, from the front and not too small;"
+        " crop the others away or take the photo out",
+    )

@@ -1,0 +1,235 @@
+"""Say of every track's face whom of a gallery it shows, by a mark without a name.
+
+    faces with tracks -> doubts -> who is due -> aligned crops -> network -> similarities -> looks
+                      -> marks, of this frame and of those behind it -> Face.identity
+
+A track is looked at when it is first seen well, again when it is seen much better, when it is in
+doubt, and now and then; not in every frame. Embeddings stay in this process: what goes on the token
+and into the analysis log are marks.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from mpflow.errors import ConfigError, Refused
+from mpflow.policies.identity import Mark, Thresholds, decide
+from mpflow.policies.recognition import CLEAR, Look
+from mpflow.stage import Job, Options, Stage, Work
+from mpflow.tokens import Face, Token
+
+if TYPE_CHECKING:  # see mpflow.stage
+    from mpflow.frame import Frame
+    from mpflow.identity.following import Moment
+    from mpflow.identity.gallery import Gallery
+    from mpflow.models.embedders import Embedder
+    from mpflow.models.store import ModelStore
+
+Cosine = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+
+LOOKS, CHECK = "embed.looks", "embed.gallery"
+_FRAME_S = 1 / 25
+
+
+class EmbedOptions(Options, frozen=True, forbid_unknown_fields=True):
+    """Who is known, and how surely.
+
+    ``gallery``: a folder with a photo of each person, or a sub-folder of photos for each. ``same``:
+    the similarity from which on a face is a person's; ``other``: below it, it is surely not; 0
+    takes the model's own. ``again``: a track is looked at anew after so many seconds at the latest.
+    ``ahead``: so many frames wait for what later ones say of a face nobody is sure of. ``model``:
+    an embedder of the manifest, insightface:PACK, or insightface:FILE.onnx. ``threads``: 0 takes
+    what the worker may use.
+    """
+
+    gallery: str = ""
+    model: str = "sface"
+    same: Cosine = 0.0
+    other: Cosine = 0.0
+    again: Annotated[float, msgspec.Meta(gt=0)] = 2.0
+    ahead: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+    device: str = "auto"
+    providers: tuple[str, ...] = ()
+    threads: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def __post_init__(self) -> None:
+        if self.same and self.other > self.same:
+            raise ValueError("other must not be above same")
+
+
+class Embed(Stage[EmbedOptions]):
+    """Marks the faces of people of a gallery."""
+
+    Options = EmbedOptions
+    needs = ("tracks",)
+    gives = ("identities",)
+    ordered = True
+    remembers = True
+    advice = "again=5, or a GPU, would help"
+
+    @property
+    def holds(self) -> int:
+        """The most frames that wait for what later ones say."""
+        return self.options.ahead
+
+    def open(self) -> None:
+        """Load the networks, and read the gallery; raises ConfigError for one of no use."""
+        import cv2
+
+        from mpflow.models.store import ModelStore
+
+        options, context = self.options, self.context
+        if not options.gallery:
+            raise ConfigError(
+                f"{context.name} has no gallery",
+                cure="name a folder of photos: --keep DIR, --only DIR"
+                f" or --set {context.name}.gallery=DIR",
+            )
+        threads = options.threads or context.threads
+        cv2.setNumThreads(threads)
+        store = ModelStore(offline=context.offline)
+        with context.building():
+            self._embedder = self._load(store, threads)
+            self._gallery = self._read_gallery(store, threads)
+        self._limits = self._thresholds()
+        people, photos = self._gallery.people, len(self._gallery.persons)
+        context.report("gallery", {"people": people, "photos": photos})
+        context.report("thresholds", asdict(self._limits))
+        self._embeddings = 0
+        self._tracks: set[int] = set()
+        self._forget()
+
+    def begin(self, job: Job) -> None:
+        """Nobody is known yet."""
+        self._forget()
+
+    def recall(self, tokens: Iterable[Token]) -> None:
+        """Learn from what was said of finished frames; raises Refused for another gallery's."""
+        for token in tokens:
+            time = _time(token)
+            self._following.see(token.faces, time)
+            if token.fields.get(CHECK, self._gallery.check) != self._gallery.check:
+                raise Refused(
+                    "the gallery is not the one that the earlier run had",
+                    cure="start anew, without --resume, or bring the photos back",
+                )
+            for track, mark, quality in token.fields.get(LOOKS, ()):
+                self._look(track, mark or None, quality, time)
+
+    def process(self, batch: Sequence[Work]) -> Iterator[Token]:
+        """Look at whoever is due, then give on what has waited long enough."""
+        for work in batch:
+            self._waiting.append(self._follow(work.token, work.frame))
+            while len(self._waiting) > self.options.ahead:
+                yield self._next()
+
+    def flush(self) -> Iterator[Token]:
+        """No later frame will say more."""
+        while self._waiting:
+            yield self._next()
+
+    def end(self) -> None:
+        """Say how many embeddings it took."""
+        self.context.report("embeddings", self._embeddings)
+        self.context.report("tracks", len(self._tracks))
+
+    def _follow(self, token: Token, frame: Frame) -> tuple[Token, Moment]:
+        """The frame's card with what was looked at, and what is known when it comes."""
+        time = _time(token)
+        self._following.see(token.faces, time)
+        due = self._due(token, time, (frame.width, frame.height))
+        marks = self._marks(frame, [face for face, _ in due])
+        rows = []
+        for (face, quality), mark in zip(due, marks, strict=True):
+            if face.track is not None:
+                self._look(face.track, mark, quality, time)
+                rows.append((face.track, mark or "", quality))
+        self._embeddings += len(rows)
+        self._tracks.update(track for track, _, _ in rows)
+        if rows:
+            token = token.with_field(LOOKS, rows).with_field(CHECK, self._gallery.check)
+        return token, self._following.moment()
+
+    def _due(self, token: Token, time: float, size: tuple[int, int]) -> list[tuple[Face, float]]:
+        """The faces to be looked at, and how well each is seen."""
+        from mpflow.identity.sight import quality_of_face
+
+        sights = [(face, quality_of_face(face, size)) for face in token.faces]
+        return [sight for sight in sights if self._following.due(*sight, time)]
+
+    def _marks(self, frame: Frame, faces: Sequence[Face]) -> list[Mark]:
+        """Whom faces show, by one call of the network."""
+        from mpflow.models.align import aligned
+
+        if not faces:
+            return []
+        size = self._embedder.size
+        crops = [aligned(frame, face.points, "arcface", size)[0] for face in faces]
+        cosines = self._gallery.similarities(self._embedder.embed(crops))
+        return [decide(each, self._limits) for each in cosines]
+
+    def _look(self, track: int, mark: Mark, quality: float, time: float) -> None:
+        self._following.look(track, Look(mark, quality, time))
+
+    def _next(self) -> Token:
+        """The card of the frame that has waited longest, with the marks of its faces."""
+        from mpflow.identity.following import settled
+
+        token = self._waiting[0][0]
+        moments = [moment for _, moment in self._waiting]
+        self._waiting.popleft()
+        marked = [
+            replace(face, identity=None if face.track is None else settled(face.track, moments))
+            for face in token.faces
+        ]
+        return token.with_faces(marked)
+
+    def _forget(self) -> None:
+        from mpflow.identity.following import Following
+
+        self._following = Following(self.options.again)
+        self._waiting: deque[tuple[Token, Moment]] = deque()
+
+    def _load(self, store: ModelStore, threads: int) -> Embedder:
+        from mpflow.models.embedders import open_embedder
+
+        options, context = self.options, self.context
+        embedder, facts = open_embedder(
+            options.model,
+            store,
+            device=options.device,
+            providers=options.providers,
+            threads=threads,
+            warn=context.warn,
+        )
+        context.count("sessions", 1)
+        context.report("model", options.model)
+        context.report("session", asdict(facts))
+        return embedder
+
+    def _read_gallery(self, store: ModelStore, threads: int) -> Gallery:
+        """The gallery, by a detector that is let go of when it is read."""
+        from mpflow.identity.gallery import Tools, read_gallery
+        from mpflow.identity.sight import quality_of
+        from mpflow.models.detectors import detector
+        from mpflow.models.sessions import open_session
+
+        name = store.manifest.default("detector")
+        session, _ = open_session(store.path(name), device="cpu", threads=threads)
+        tools = Tools(detector(name, session), self._embedder, quality_of, CLEAR)
+        return read_gallery(Path(self.options.gallery), tools)
+
+    def _thresholds(self) -> Thresholds:
+        same = self.options.same or self._embedder.same
+        return Thresholds(same, min(self.options.other or self._embedder.other, same))
+
+
+def _time(token: Token) -> float:
+    """When the frame is seen, in seconds; counted where it has no time stamp."""
+    return token.seq * _FRAME_S if token.time is None else token.time
