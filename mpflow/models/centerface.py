@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mpflow.models.detections import Detections, Floats, best_of, check_blobs
+from mpflow.models.detections import Detections, Floats, Found, best_of_each, check_blobs
 
 STRIDE = 4
 OUTPUTS = ("537", "538", "539", "540")  # heat, size, offset, points: names of the exported file
@@ -26,6 +26,7 @@ class CenterFace:
     """
 
     multiple = 32  # the deepest layer has a 32nd of the picture's sides
+    size = None
 
     def __init__(self, session: Any, score: float = 0.35, iou: float = 0.3) -> None:
         self.score = score
@@ -33,26 +34,25 @@ class CenterFace:
         self._session = session
         self._input: str = session.get_inputs()[0].name
 
-    def detect(self, blobs: Floats) -> list[Detections]:
+    def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]] = ()) -> list[Detections]:
         """Find faces in blobs [n, 3, h, w], float32 BGR 0..255; one result per picture."""
         check_blobs(blobs, self.multiple)
         rgb = np.ascontiguousarray(blobs[:, ::-1])  # this network takes RGB
         outputs = self._session.run(OUTPUTS, {self._input: rgb})
-        pictures = zip(*outputs, strict=True)
-        return [decode(one, score=self.score, iou=self.iou) for one in pictures]
+        return best_of_each([candidates(outputs, score=self.score)], len(blobs), self.iou)
 
 
-def decode(outputs: Sequence[Floats], *, score: float, iou: float) -> Detections:
-    """Turn the four outputs for one picture, [1 | 2 | 2 | 10, rows, columns], into faces.
+def candidates(outputs: Sequence[Floats], *, score: float) -> Found:
+    """What may be a face in the four outputs [n, 1 | 2 | 2 | 10, rows, columns].
 
     All pairs stand as y before x, in the outputs too.
     """
     heat, size, offset, points = outputs
-    row, column = np.nonzero(heat[0] > score)
+    picture, row, column = np.nonzero(heat[:, 0] > score)
     cell = np.stack([row, column], axis=1).astype(np.float32)
-    sides = np.exp(size[:, row, column].T) * STRIDE
-    centre = (cell + offset[:, row, column].T + np.float32(0.5)) * STRIDE
+    sides = np.exp(size[picture, :, row, column]) * STRIDE
+    centre = (cell + offset[picture, :, row, column] + np.float32(0.5)) * STRIDE
     near = centre - sides / 2
-    inside = points[:, row, column].T.reshape(-1, 5, 2) * sides[:, None] + near[:, None]
+    inside = points[picture, :, row, column].reshape(-1, 5, 2) * sides[:, None] + near[:, None]
     boxes = np.concatenate([near[:, ::-1], (near + sides)[:, ::-1]], axis=1)
-    return best_of(boxes, heat[0, row, column], inside[:, :, ::-1], iou)
+    return picture, boxes, heat[picture, 0, row, column], inside[:, :, ::-1]

@@ -6,6 +6,7 @@ given; whoever scaled the picture scales them back (``Detections.scaled``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +17,8 @@ from mpflow.errors import ContractError
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.intp]
+Found = tuple[Integers, Floats, Floats, Floats]
+"""Candidates: numbers of their pictures [k], boxes [k, 4], scores [k], points [k, 5, 2]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +49,20 @@ class Detector(Protocol):
     def multiple(self) -> int:
         """Both sides of a blob must be a multiple of this many pixels."""
 
-    def detect(self, blobs: Floats) -> list[Detections]:
-        """Find faces in blobs [n, 3, h, w], float32 BGR 0..255; one result per picture."""
+    @property
+    def size(self) -> tuple[int, int] | None:
+        """Width and height, if it takes blobs of no other size."""
+
+    @property
+    def score(self) -> float:
+        """The least score of what it finds."""
+
+    def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]] = ()) -> list[Detections]:
+        """Find faces in blobs [n, 3, h, w], float32 BGR 0..255; one result per picture.
+
+        ``inner`` is width and height of each picture at the top left of its blob, where it does
+        not fill it.
+        """
 
 
 def none_found() -> Detections:
@@ -63,6 +78,17 @@ def best_of(boxes: Floats, scores: Floats, points: Floats, iou: float) -> Detect
         return none_found()
     kept = non_maximum_suppression(boxes, scores, iou)
     return Detections(boxes[kept], scores[kept], points[kept])
+
+
+def best_of_each(parts: Sequence[Found], count: int, iou: float) -> list[Detections]:
+    """The same for each of ``count`` pictures whose candidates lie mixed in ``parts``."""
+    picture, boxes, scores, points = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if not len(picture):
+        return [none_found() for _ in range(count)]
+    if count == 1:
+        return [best_of(boxes, scores, points, iou)]
+    chosen = (picture == number for number in range(count))
+    return [best_of(boxes[mine], scores[mine], points[mine], iou) for mine in chosen]
 
 
 def non_maximum_suppression(boxes: Floats, scores: Floats, iou: float) -> Integers:

@@ -9,22 +9,16 @@ against.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mpflow.models.detections import (
-    Detections,
-    Floats,
-    Integers,
-    best_of,
-    check_blobs,
-    none_found,
-)
+from mpflow.models.detections import Detections, Floats, Found, best_of_each, check_blobs
 
 STRIDES = (8, 16, 32)
-OUTPUTS = tuple(f"{kind}_{stride}" for kind in ("cls", "obj", "bbox", "kps") for stride in STRIDES)
+KINDS = ("cls", "obj", "bbox", "kps")
+OUTPUTS = tuple(f"{kind}_{stride}" for kind in KINDS for stride in STRIDES)
 
 
 class YuNet:
@@ -35,6 +29,7 @@ class YuNet:
     """
 
     multiple = 32  # the coarsest stride: the grids must meet at the far edges
+    size = None
 
     def __init__(self, session: Any, score: float = 0.7, iou: float = 0.3) -> None:
         self.score = score
@@ -42,7 +37,7 @@ class YuNet:
         self._session = session
         self._input: str = session.get_inputs()[0].name
 
-    def detect(self, blobs: Floats) -> list[Detections]:
+    def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]] = ()) -> list[Detections]:
         """Find faces in blobs [n, 3, h, w], float32 BGR 0..255; one result per picture."""
         check_blobs(blobs, self.multiple)
         values = self._session.run(OUTPUTS, {self._input: blobs})
@@ -54,34 +49,29 @@ def decode(
     outputs: Mapping[str, Floats], width: int, *, score: float, iou: float
 ) -> list[Detections]:
     """Turn outputs [n, cells, 1 | 4 | 10] for pictures ``width`` pixels wide into faces."""
-    levels = [_level(outputs, stride, width, score) for stride in STRIDES]
-    picture, boxes, scores, points = (np.concatenate(part) for part in zip(*levels, strict=True))
-    count = len(outputs["cls_8"])
-    if not len(picture):
-        return [none_found() for _ in range(count)]
-    if count == 1:
-        return [best_of(boxes, scores, points, iou)]
-    chosen = (picture == number for number in range(count))
-    return [best_of(boxes[mine], scores[mine], points[mine], iou) for mine in chosen]
+    levels = [
+        level([outputs[f"{kind}_{stride}"] for kind in KINDS], stride, width, score)
+        for stride in STRIDES
+    ]
+    return best_of_each(levels, len(outputs["cls_8"]), iou)
 
 
-def _level(
-    outputs: Mapping[str, Floats], stride: int, width: int, score: float
-) -> tuple[Integers, Floats, Floats, Floats]:
-    """Decode the candidates of one grid: picture numbers, boxes, scores, points.
+def level(outputs: Sequence[Floats], stride: int, width: int, score: float) -> Found:
+    """Decode the candidates of one grid from its four outputs, in the order of ``KINDS``.
 
     The score is the geometric mean of cls and obj. Comparing squares first leaves the root,
     and everything that follows, to the few cells that pass.
     """
-    squared = _unit(outputs[f"cls_{stride}"]) * _unit(outputs[f"obj_{stride}"])
+    holds, sits, bbox, kps = outputs
+    squared = _unit(holds) * _unit(sits)
     picture, cell = np.nonzero(squared >= score * score)
     row, column = np.divmod(cell, width // stride)
     corner = np.stack([column, row], axis=1).astype(np.float32)
-    box = outputs[f"bbox_{stride}"][picture, cell]
+    box = bbox[picture, cell]
     centre = (corner + box[:, :2]) * stride
     half = np.exp(box[:, 2:]) * (stride / 2)
     boxes = np.concatenate([centre - half, centre + half], axis=1)
-    offsets = outputs[f"kps_{stride}"][picture, cell].reshape(-1, 5, 2)
+    offsets = kps[picture, cell].reshape(-1, 5, 2)
     points = (offsets + corner[:, None]) * stride
     return picture, boxes, np.sqrt(squared[picture, cell]), points
 

@@ -1,0 +1,213 @@
+"""Hold a described model against its file, before any frame.
+
+    session -> its input: one, float32, NCHW, three channels, sides as described?
+            -> a black picture through it: does it run, for two at once too?
+            -> outputs by name or shape: a layout of the make?    -> Network.run(tensor)
+
+Whatever does not fit is a ModelError that names both the file and the key of the description.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mpflow.errors import ModelError
+from mpflow.models.description import Pixels
+from mpflow.models.detections import Floats
+from mpflow.models.makes import Layout, Shape
+
+_FLOAT = "tensor(float)"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The description and the file, as errors name them."""
+
+    description: Path
+    file: Path
+
+    def error(self, what: str, cure: str) -> ModelError:
+        """The two do not fit each other."""
+        return ModelError(
+            f"{self.file.name} does not fit its description {self.description}: {what}", cure=cure
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """The input of a file: its name, and height and width where it takes no others.
+
+    ``single`` is a file that takes one picture at a time.
+    """
+
+    name: str
+    height: int | None
+    width: int | None
+    single: bool
+
+
+def socket_of(session: Any, pixels: Pixels, origin: Origin) -> Socket:
+    """The input that takes pictures; raises ModelError if there is none."""
+    inputs = {each.name: each for each in session.get_inputs()}
+    if pixels.name not in inputs and (pixels.name or len(inputs) != 1):
+        known = ", ".join(inputs)
+        what = f"it has no input {pixels.name!r}" if pixels.name else "it has several inputs"
+        raise origin.error(f"{what}; it has: {known}", "correct input.name")
+    chosen = inputs[pixels.name] if pixels.name else next(iter(inputs.values()))
+    shape, said = list(chosen.shape), f"its input {chosen.name} is {chosen.type} {chosen.shape}"
+    if chosen.type != _FLOAT:
+        raise origin.error(f"{said}, not float32", "export it with a float32 input")
+    if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
+        raise origin.error(
+            f"{said}, not [n, 3, height, width]", "export it as NCHW with 3 channels"
+        )
+    batch, _, height, width = (
+        side if isinstance(side, int) and side > 0 else None for side in shape
+    )
+    if batch not in (None, 1):
+        raise origin.error(
+            f"{said}: it takes {batch} pictures at a time, no fewer", "export it anew"
+        )
+    return Socket(chosen.name, height, width, batch == 1)
+
+
+class Network:
+    """A session whose outputs are known by role; see ``fit``."""
+
+    def __init__(
+        self, session: Any, socket: Socket, names: Mapping[str, Sequence[str]], layout: Layout
+    ) -> None:
+        self._session = session
+        self._socket = socket
+        self._names = [name for role in names.values() for name in role]
+        self._roles = [role for role, named in names.items() for _ in named]
+        self._ranks = [len(shape) for role in names for shape in layout[role]]
+
+    def run(self, tensor: Floats) -> dict[str, list[Floats]]:
+        """Outputs [n, *shape] by role for pictures [n, 3, h, w]."""
+        step = 1 if self._socket.single else len(tensor)
+        calls = [self._call(tensor[first : first + step]) for first in range(0, len(tensor), step)]
+        outputs: dict[str, list[Floats]] = {role: [] for role in self._roles}
+        for role, parts in zip(self._roles, zip(*calls, strict=True), strict=True):
+            outputs[role].append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        return outputs
+
+    def _call(self, tensor: Floats) -> list[Floats]:
+        """One call; an output that leaves out the batch of one gets it back."""
+        values = self._session.run(self._names, {self._socket.name: tensor})
+        return [
+            value[None] if value.ndim == rank else value
+            for value, rank in zip(values, self._ranks, strict=True)
+        ]
+
+
+def fit(  # noqa: PLR0913 - what is held against what
+    session: Any,
+    socket: Socket,
+    origin: Origin,
+    *,
+    sides: tuple[int, int],
+    layouts: Sequence[Layout],
+    names: Mapping[str, Sequence[str]],
+) -> Network:
+    """Run a black picture of ``sides`` (width, height) and find each output's role.
+
+    ``names`` are those that are known; other roles are found by shape. Raises ModelError if it
+    does not run, or gives nothing that is laid out in one of ``layouts``.
+    """
+    known = [each.name for each in session.get_outputs()]
+    for role, wanted in names.items():
+        for name in wanted:
+            if name not in known:
+                what = f"it has no output {name!r}; it has: {', '.join(known)}"
+                raise origin.error(what, f"correct outputs.{role}")
+    values, single = _tried(session, socket, sides, origin)
+    shapes = {name: value.shape for name, value in zip(known, values, strict=True)}
+    socket = replace(socket, single=single)
+    for layout in layouts:
+        found = _roles(layout, names, shapes, single=single)
+        if found is not None:
+            return Network(session, socket, found, layout)
+    raise origin.error(_what_is_missing(layouts, names, shapes, sides), _CURE)
+
+
+_CURE = (
+    "correct decoder, strides, anchors or input.size; or, where several outputs have one shape, "
+    "name them in outputs"
+)
+
+
+def _tried(
+    session: Any, socket: Socket, sides: tuple[int, int], origin: Origin
+) -> tuple[list[Floats], bool]:
+    """The outputs for a black picture, and whether it takes one at a time only.
+
+    A file that says it takes any number may have been exported with a reshape to one.
+    """
+    width, height = sides
+    both = np.zeros((2, 3, height, width), np.float32)
+    if not socket.single:
+        try:
+            values = session.run(None, {socket.name: both})
+        except Exception:  # noqa: BLE001 - onnxruntime has no error of its own; one is tried next
+            values = []
+        if values and all(value.ndim and len(value) == 2 for value in values):
+            return values, False
+    try:
+        return session.run(None, {socket.name: both[:1]}), True
+    except Exception as error:
+        raise origin.error(
+            f"it does not run on a picture of {width}x{height}: {str(error).splitlines()[0]}",
+            "correct input.size and input.multiple",
+        ) from error
+
+
+def _roles(
+    layout: Layout, names: Mapping[str, Sequence[str]], shapes: Mapping[str, Shape], *, single: bool
+) -> dict[str, list[str]] | None:
+    """The outputs of each role, if the file has this layout and no doubt is left."""
+    found = {}
+    for role, wanted in layout.items():
+        fits = [
+            [name for name, has in shapes.items() if _is_shape(has, shape, single=single)]
+            for shape in wanted
+        ]
+        chosen = list(names.get(role, ()))
+        if chosen:
+            if len(chosen) != len(fits):
+                return None
+            fits = [[name] if name in each else [] for name, each in zip(chosen, fits, strict=True)]
+        if any(len(each) != 1 for each in fits):
+            return None
+        found[role] = [name for (name,) in fits]
+    return found
+
+
+def _is_shape(has: Shape, shape: Shape, *, single: bool) -> bool:
+    """Whether an output has this shape for each picture; one picture's may leave out the batch."""
+    return has == ((1 if single else 2), *shape) or (single and has == shape)
+
+
+def _what_is_missing(
+    layouts: Sequence[Layout],
+    names: Mapping[str, Sequence[str]],
+    shapes: Mapping[str, Shape],
+    sides: tuple[int, int],
+) -> str:
+    """What was looked for, and what is there."""
+    looked = " or ".join(
+        ", ".join(
+            f"{role} {' '.join(str(list(shape)) for shape in wanted)}"
+            for role, wanted in layout.items()
+        )
+        for layout in layouts
+    )
+    there = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+    named = "".join(f"; {role} is said to be {', '.join(each)}" for role, each in names.items())
+    width, height = sides
+    return f"for a picture of {width}x{height} it should give {looked}; it gives {there}{named}"
