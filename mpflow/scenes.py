@@ -49,6 +49,11 @@ def sample_of(frame: Frame) -> Sample:
 
 def changed(before: Sample, now: Sample) -> bool:
     """Whether so much of a picture is different that another scene may have begun."""
-    if before.shape != now.shape:
-        return True
-    return float((abs(now - before) > _DIFFERENT).mean()) > _CHANGED
+    return stir(before, now) > _CHANGED
+
+
+def stir(before: Sample, now: Sample) -> float:
+    """The share of a picture that looks different, 0..1."""
+    if before.shape != now.shape or not now.size:
+        return 1.0
+    return float((abs(now - before) > _DIFFERENT).mean())

@@ -3,8 +3,8 @@
 planes -> Frame.detector_blob, turned upright -> one tensor for the batch -> network
        -> boxes and points, turned and scaled back -> token.faces
 
-with every=N: the frames between two looks wait for the second, and get the faces of both; one
-that cannot wait any longer is looked at itself
+with every=N or auto: the frames between two looks wait for the second, and get the faces of both;
+one that cannot wait any longer is looked at itself
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -21,17 +21,13 @@ from mpflow.stage import MAX_WAIT_MS, Job, Options, Stage, StageContext, Work
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
-    import numpy as np
-    import numpy.typing as npt
-
     from mpflow.frame import Frame
     from mpflow.models.carry import Plan
     from mpflow.models.engines import Engines
     from mpflow.models.store import ModelStore
 
-    Floats = npt.NDArray[np.float32]
-
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+Every = Annotated[int, msgspec.Meta(ge=1, le=30)]
 
 
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
@@ -39,12 +35,15 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
 
     ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
     score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
-    finds to 54 in a street scene). ``iou``: overlap that makes two finds one. ``every``: look at
-    every N-th frame only. Those between wait for the next look, so that a face which comes into the
-    picture is covered in time, and get the faces of both in larger boxes; whatever lies between no
-    two looks (the last frame, one beside a cut or a gap) is looked at too. With several workers
-    only frames of one batch wait for each other. ``ahead``: how many frames may wait when ``every``
-    is raised while the job runs; 0 takes what ``every`` says at its start. ``max_batch`` and
+    finds to 54 in a street scene). ``weak``: finds of less, down to this, are given too, marked as
+    such: a tracker (stage ``track``) takes them for a face where it has seen one before; 0 leaves
+    them out. ``iou``: overlap that makes two finds one. ``every``: look at every N-th frame only,
+    or, ``auto``, as often as the motion of the faces and the picture asks for, ``most`` frames and
+    0.2 seconds apart at most. Frames between wait for the next look, so that a face which comes
+    into the picture is covered in time, and get the faces of both in larger boxes; whatever lies
+    between no two looks (the last frame, one beside a cut or a gap) is looked at too. With several
+    workers only frames of one batch wait for each other. ``ahead``: how many frames may wait when
+    ``every`` is raised while the job runs; 0 takes what it says at its start. ``max_batch`` and
     ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
     of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes what
     the worker may use.
@@ -52,8 +51,10 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
 
     size: str = "auto"
     score: Share = 0.6
+    weak: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0
     iou: Share = 0.3
-    every: Annotated[int, msgspec.Meta(ge=1, le=30)] = 1
+    every: Every | Literal["auto"] = 1
+    most: Every = 5
     ahead: Annotated[int, msgspec.Meta(ge=0, le=29)] = 0
     max_batch: Annotated[int, msgspec.Meta(ge=1, le=64)] = 1
     max_wait_ms: Annotated[float, msgspec.Meta(ge=0, le=1000)] = MAX_WAIT_MS
@@ -67,19 +68,29 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
         if self.size != "auto":
             parse_size(self.size)
 
+    @property
+    def apart(self) -> int:
+        """The most frames from one look to the next."""
+        return self.most if self.every == "auto" else self.every
+
+    @property
+    def least(self) -> float:
+        """The least score of a find that is given at all."""
+        return min(self.weak, self.score) if self.weak else self.score
+
 
 class Detect(Stage[DetectOptions]):
     """Writes the faces of each frame into its token."""
 
     Options = DetectOptions
     gives = ("faces",)
-    tunable = ("every", "size", "threads", "score")
-    advice = "a smaller size, more workers, every=2 or a GPU would help"
+    tunable = ("every", "size", "threads", "score", "weak")
+    advice = "a smaller size, more workers, every=auto or a GPU would help"
 
     def __init__(self, options: DetectOptions, context: StageContext) -> None:
         super().__init__(options, context)
         # frames that wait in one worker while the others go on could fill the ring
-        self._ahead = max(options.ahead, options.every - 1) if context.workers == 1 else 0
+        self._ahead = max(options.ahead, options.apart - 1) if context.workers == 1 else 0
 
     @property
     def holds(self) -> int:
@@ -98,16 +109,15 @@ class Detect(Stage[DetectOptions]):
 
     def open(self) -> None:
         """Load the network, and say in the report what runs it."""
-        import numpy as np
-
         from mpflow.models.carry import Carrier
+        from mpflow.models.upright import Blobs
 
         self._loads = 0
         self._load()
         self.context.report("model", self.options.path or self.options.model)
         self._turns = 0
-        self._tensor = np.empty((0, 3, 0, 0), np.float32)
-        self._carrier = Carrier(self._ahead)
+        self._blobs = Blobs()
+        self._carrier = Carrier(self._ahead, self.options.most)
         self._say_what_every_does()
 
     def begin(self, job: Job) -> None:
@@ -125,7 +135,7 @@ class Detect(Stage[DetectOptions]):
         try:
             if (options.threads or own) != (before.threads or own) or self._outgrown():
                 self._load()
-            elif options.score != before.score:
+            elif options.least != before.least:
                 self._detect_with(self._session)
         except Exception:
             self.options = before
@@ -153,10 +163,11 @@ class Detect(Stage[DetectOptions]):
 
     def _say_what_every_does(self) -> None:
         """Warn of an ``every`` that is not reached, as too few frames may wait."""
-        every, most = self.options.every, max(self._ahead, self.max_batch - 1)
-        if every <= most + 1:
+        every, apart = self.options.every, self.options.apart
+        most = max(self._ahead, self.max_batch - 1)
+        if apart <= most + 1:
             return
-        text = f"only {most} frames may wait for the next look; ahead={every - 1} allows more"
+        text = f"only {most} frames may wait for the next look; ahead={apart - 1} allows more"
         if self.context.workers > 1:
             text = "frames wait for the next look only with one worker, or in one batch"
         self.context.warn(f"every={every}: {text}")
@@ -165,25 +176,13 @@ class Detect(Stage[DetectOptions]):
         """The faces of each frame, found in one call."""
         from mpflow.models.upright import to_faces
 
-        tensor, scales = self._fill(frames)
+        size, turns, sure = self._blob_size(frames[0]), self._turns, self.options.score
+        tensor, scales = self._blobs.fill(frames, size, turns)
         found = self._detector.detect(tensor)
         return [
-            to_faces(detections, scale, (frame.width, frame.height), self._turns)
+            to_faces(detections, scale, (frame.width, frame.height), turns, sure)
             for frame, scale, detections in zip(frames, scales, found, strict=True)
         ]
-
-    def _fill(self, frames: Sequence[Frame]) -> tuple[Floats, list[float]]:
-        """Every frame upright in one tensor [n, 3, height, width], and the scale of each."""
-        import numpy as np
-
-        from mpflow.models.upright import fill_upright
-
-        width, height = self._blob_size(frames[0])
-        if self._tensor.shape[2:] != (height, width) or len(self._tensor) < len(frames):
-            self._tensor = np.empty((len(frames), 3, height, width), np.float32)
-        tensor = self._tensor[: len(frames)]
-        pairs = zip(frames, tensor, strict=True)
-        return tensor, [fill_upright(frame, out, self._turns) for frame, out in pairs]
 
     def _blob_size(self, frame: Frame) -> tuple[int, int]:
         """Width and height of the upright scaled picture."""
@@ -227,7 +226,7 @@ class Detect(Stage[DetectOptions]):
         from mpflow.models.detectors import detector
 
         options = self.options
-        self._detector = detector(options.model, session, score=options.score, iou=options.iou)
+        self._detector = detector(options.model, session, score=options.least, iou=options.iou)
 
     def _model_path(self) -> Path:
         if self.options.path:

@@ -55,7 +55,7 @@ def test_one_entry_of_a_mapping_can_be_set() -> None:
         ("slotz=3", r"unknown key 'slotz'.*slots"),
         ("encode.crf=many", r"encode\.crf: 'many' is not .*takes a number or null"),
         ("slots=many", "slots: 'many' is not what it takes.*a whole number from 0 to 4096"),
-        ("detect.every=many", "detect.every: 'many' is not what it takes.*a whole number"),
+        ("detect.every=many", "detect.every: .*takes a whole number from 1 to 30 or auto"),
         ("redact.colour=red", "redact.colour: 'red' is not what it takes.*text like #00ff00"),
         ("slots=-1", "slots.*from 0 to 4096"),
         ("stall=0", "stall.*more than 0"),

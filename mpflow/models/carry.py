@@ -18,75 +18,50 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from mpflow.scenes import NO_SAMPLE, Sample, changed, sample_of
+from mpflow.models.looks import Look, View, between, motion
+from mpflow.policies.pace import SOON_S, gap_after
+from mpflow.scenes import NO_SAMPLE, sample_of, stir
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:
     from mpflow.frame import Frame
 
-SPEED = 3.0
-"""How many times its own size a face may move in a second. Somebody who runs past a camera makes
-about two; a turn of the camera moves all faces so."""
+Every = int | Literal["auto"]
+"""Which frames are looked at: those with a number that it divides, or as motion asks for."""
 
-LEAST = 0.1
-"""The share of its size by which a box grows on each side with every frame, whatever the clock
-says: time stamps may be missing or wrong."""
+STIRRED = 0.15
+"""The share of the picture that may change until the next look, where motion decides."""
 
-LONGEST_S = 0.5
-"""After so many seconds without a look no face is carried any further."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
-    """A frame as far as looks are concerned: which one, its time if known, and how it looks."""
-
-    seq: int
-    time: float | None
-    sample: Sample
-
-    def reaches(self, other: View, every: int) -> bool:
-        """Whether faces found here may be carried to a later frame, looking at each ``every``-th.
-
-        The frames with a number that ``every`` divides are looked at, so that a run that goes on
-        in the middle looks at the same ones.
-        """
-        return 0 < other.seq - self.seq < every and other.seq % every != 0 and self.resembles(other)
-
-    def resembles(self, other: View) -> bool:
-        """Whether a frame comes after this one, soon, and shows about the same."""
-        return 0 <= self._seconds_to(other) <= LONGEST_S and not changed(self.sample, other.sample)
-
-    def grown(self, faces: Iterable[Face], here: View) -> list[Face]:
-        """Faces of this frame as they may be found on another, before or after it."""
-        return [_grown(face, self.share(here)) for face in faces]
-
-    def share(self, here: View) -> float:
-        """By which share of its size a face may have moved from this frame to another."""
-        return max(LEAST * abs(here.seq - self.seq), SPEED * abs(self._seconds_to(here)))
-
-    def _seconds_to(self, other: View) -> float:
-        return 0.0 if self.time is None or other.time is None else other.time - self.time
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """A frame that was looked at, and the faces on it."""
-
-    view: View
-    faces: Sequence[Face]
+_TICK_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """A frame that came. The looks around it are at most ``apart`` frames from each other."""
+    """A frame that came. The looks around it are at most ``apart`` frames from each other.
+
+    ``numbered``: the frames with a number that ``apart`` divides are looked at, so that a run that
+    goes on in the middle looks at the same ones.
+    """
 
     token: Token
     frame: Frame
     view: View
     apart: int
+    numbered: bool = True
     must: bool = False
+
+    def reached_from(self, look: View) -> bool:
+        """Whether faces found at a look before may be carried here."""
+        if self.must or not 0 < self.view.seq - look.seq < self.apart:
+            return False
+        if not look.resembles(self.view):
+            return False
+        if self.numbered:
+            return self.view.seq % self.apart != 0
+        soon = look.seconds_to(self.view) < SOON_S - _TICK_S
+        return soon and stir(look.sample, self.view.sample) <= STIRRED
 
     def lies_between(self, before: View, after: View) -> bool:
         """Whether two looks say which faces may be here."""
@@ -101,30 +76,33 @@ Plan = Sequence[tuple[Sight, bool]]
 class Carrier:
     """Says which frames are looked at, and gives the others what the looks around have found.
 
-    ``ahead`` frames at most wait for a look that comes with a later batch.
+    ``ahead`` frames at most wait for a look that comes with a later batch; where motion decides,
+    looks are ``most`` frames apart at most.
     """
 
-    def __init__(self, ahead: int = 0) -> None:
-        self._ahead = ahead
+    def __init__(self, ahead: int = 0, most: int = 1) -> None:
+        self._ahead, self._most = ahead, most
+        self._gap = 1
         self._last: Look | None = None
         self._waiting: list[Sight] = []
 
     def forget(self) -> None:
         """Another input begins, or the same one again."""
-        self._last = None
+        self._last, self._gap = None, 1
         self._waiting.clear()
 
-    def plan(self, frames: Iterable[tuple[Token, Frame, bool]], every: int) -> Plan:
+    def plan(self, frames: Iterable[tuple[Token, Frame, bool]], every: Every) -> Plan:
         """Those that wait and a batch: which of them are to be looked at.
 
         ``frames`` come with whether they have to be, whatever ``every`` says. Nothing is kept yet:
         the looks may fail.
         """
         sights = list(self._waiting)
-        compared = every > 1 or bool(sights)
+        apart = self._gap if every == "auto" else every
+        compared = every != 1 or bool(sights)
         for token, frame, must in frames:
             view = View(token.seq, token.time, sample_of(frame) if compared else NO_SAMPLE)
-            sights.append(Sight(token, frame, view, every, must))
+            sights.append(Sight(token, frame, view, apart, every != "auto", must))
         return self._plan(sights, self._ahead)
 
     def last_plan(self) -> Plan:
@@ -149,7 +127,7 @@ class Carrier:
         looks: set[int] = set()
         waiting: list[Sight] = []
         for sight in sights:
-            if last is None or sight.must or not last.reaches(sight.view, sight.apart):
+            if last is None or not sight.reached_from(last):
                 looks |= {sight.view.seq, *_left_alone(last, waiting, sight)}
                 last, waiting = sight.view, []
             else:
@@ -162,8 +140,16 @@ class Carrier:
         """Keep what a look has found; the tokens that waited for it, and its own."""
         while self._waiting:
             yield self._carried(self._waiting.pop(0), look)
+        self._gap = self._gap_after(look)
         self._last = look
         yield sight.token.with_faces(look.faces)
+
+    def _gap_after(self, look: Look) -> int:
+        """How many frames on the next look is due by what this one and the last have found."""
+        last = self._last
+        follows = last is not None and last.view.resembles(look.view)
+        moved = motion(last, look) if last is not None and follows else None
+        return gap_after(self._gap, moved, self._most)
 
     def _carried(self, sight: Sight, after: Look) -> Token:
         """A frame between two looks; it says how many frames ago the last one was."""
@@ -179,48 +165,3 @@ def _left_alone(before: View | None, waiting: Sequence[Sight], after: Sight) -> 
     while before and not all(sight.lies_between(before, after.view) for sight in waiting):
         *waiting, after = waiting
         yield after.view.seq
-
-
-def between(before: Look, here: View, after: Look) -> list[Face]:
-    """The faces of a frame between two looks.
-
-    One that both have seen is anywhere between its two places; one of a single look may have come
-    from there, or go there. Points are left out: where the eyes are nobody knows.
-    """
-    faces: list[Face] = []
-    lone = list(zip(after.faces, after.view.grown(after.faces, here), strict=True))
-    nearest = min(before.view.share(here), after.view.share(here))
-    for face, grown in zip(before.faces, before.view.grown(before.faces, here), strict=True):
-        mates = [pair for pair in lone if _meet(grown, pair[1])]
-        if not mates:
-            faces.append(grown)
-            continue
-        mate = min(mates, key=lambda pair: _distance(face, pair[0]))
-        lone.remove(mate)
-        if _meet(face, mate[0]):
-            faces.append(_grown(_hull(face, mate[0]), nearest))
-        else:  # it may be another person's
-            faces.append(_hull(grown, mate[1]))
-    return faces + [grown for _, grown in lone]
-
-
-def _grown(face: Face, share: float) -> Face:
-    x1, y1, x2, y2 = face.box
-    more = share * max(x2 - x1, y2 - y1)
-    return Face((x1 - more, y1 - more, x2 + more, y2 + more), face.score)
-
-
-def _hull(one: Face, other: Face) -> Face:
-    (a1, b1, a2, b2), (x1, y1, x2, y2) = one.box, other.box
-    box = min(a1, x1), min(b1, y1), max(a2, x2), max(b2, y2)
-    return Face(box, max(one.score, other.score))
-
-
-def _meet(one: Face, other: Face) -> bool:
-    (a1, b1, a2, b2), (x1, y1, x2, y2) = one.box, other.box
-    return a1 < x2 and x1 < a2 and b1 < y2 and y1 < b2
-
-
-def _distance(one: Face, other: Face) -> float:
-    """How far two boxes are apart, and how different in size."""
-    return sum(abs(a - b) for a, b in zip(one.box, other.box, strict=True))

@@ -5,15 +5,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mpflow.models.detections import Detections, Floats
-from mpflow.tokens import Face
+from mpflow.tokens import Face, Sighting
 
 if TYPE_CHECKING:
     from mpflow.frame import Frame
+
+
+class Blobs:
+    """The input of a network, kept from batch to batch."""
+
+    def __init__(self) -> None:
+        self._tensor: Floats = np.empty((0, 3, 0, 0), np.float32)
+
+    def fill(
+        self, frames: Sequence[Frame], size: tuple[int, int], turns: int
+    ) -> tuple[Floats, list[float]]:
+        """Every frame upright in one tensor [n, 3, height, width], and the scale of each.
+
+        ``size`` is width and height. The next call writes into the same memory.
+        """
+        width, height = size
+        if self._tensor.shape[2:] != (height, width) or len(self._tensor) < len(frames):
+            self._tensor = np.empty((len(frames), 3, height, width), np.float32)
+        tensor = self._tensor[: len(frames)]
+        pairs = zip(frames, tensor, strict=True)
+        return tensor, [fill_upright(frame, out, turns) for frame, out in pairs]
 
 
 def fill_upright(frame: Frame, out: Floats, turns: int) -> float:
@@ -30,14 +52,22 @@ def fill_upright(frame: Frame, out: Floats, turns: int) -> float:
 
 
 def to_faces(
-    found: Detections, scale: float, size: tuple[int, int], turns: int = 0
+    found: Detections, scale: float, size: tuple[int, int], turns: int = 0, sure: float = 0.0
 ) -> tuple[Face, ...]:
-    """Faces in pixels of a frame of ``size`` (width, height) from finds in its scaled picture."""
+    """Faces in pixels of a frame of ``size`` (width, height) from finds in its scaled picture.
+
+    Those with a score below ``sure`` are weak.
+    """
     corners = _turn_back(found.boxes.reshape(-1, 2, 2) / np.float32(scale), size, turns)
     boxes = np.concatenate([corners.min(axis=1), corners.max(axis=1)], axis=1).tolist()
     points = _turn_back(found.points / np.float32(scale), size, turns).tolist()
     return tuple(
-        Face((box[0], box[1], box[2], box[3]), score, tuple((x, y) for x, y in five))
+        Face(
+            (box[0], box[1], box[2], box[3]),
+            score,
+            tuple((x, y) for x, y in five),
+            sighting=Sighting.SEEN if score >= sure else Sighting.WEAK,
+        )
         for box, score, five in zip(boxes, found.scores.tolist(), points, strict=True)
     )
 

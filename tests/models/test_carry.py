@@ -12,17 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpflow.memory import MemorySlot
-from mpflow.models.carry import (
+from mpflow.models.carry import STIRRED, Carrier, Every, Plan, Sight
+from mpflow.models.looks import (
     LEAST,
     LONGEST_S,
     SPEED,
-    Carrier,
     Look,
-    Plan,
     View,
     between,
+    motion,
 )
-from mpflow.tokens import Face, Token
+from mpflow.policies.pace import Motion
+from mpflow.tokens import Face, Sighting, Token
 
 FPS = 30
 FLAT = np.full((18, 32), 100, np.int16)
@@ -33,6 +34,12 @@ AWAY = Face((600, 300, 640, 350), 0.7, ((610, 310),) * 5)
 
 def view(seq: int = 0, time: float | None = -1.0, sample: Any = FLAT) -> View:
     return View(seq, seq / FPS if time == -1.0 else time, sample)
+
+
+def reaches(look: View, here: View, every: Every) -> bool:
+    apart, numbered = (5, False) if every == "auto" else (every, True)
+    nothing: Any = None
+    return Sight(token(here.seq), nothing, here, apart, numbered).reached_from(look)
 
 
 def token(seq: int) -> Token:
@@ -68,26 +75,26 @@ def inside(face: Face, other: Face) -> bool:
     ],
 )
 def test_a_look_reaches_as_far_as_every_says(seq: int, every: int, reached: bool) -> None:
-    assert view().reaches(view(seq), every) is reached
+    assert reaches(view(), view(seq), every) is reached
 
 
 def test_the_frames_that_are_looked_at_have_set_numbers() -> None:
     """A run that goes on at frame 7 looks at 7, and then at the frames it would have looked at."""
-    assert [n for n in range(8, 16) if not view(7).reaches(view(n), 4)][:1] == [8]
+    assert [n for n in range(8, 16) if not reaches(view(7), view(n), 4)][:1] == [8]
 
 
 def test_a_gap_of_frames_or_of_time_asks_for_a_look() -> None:
-    assert not view(1).reaches(view(4), 3)  # 2 and 3 were dropped
-    assert not view().reaches(view(1, time=LONGEST_S + 0.1), 10)
-    assert not view(5).reaches(view(6, time=0.0), 10)  # the clock went back
-    assert view().reaches(view(1, time=None), 10)
+    assert not reaches(view(1), view(4), 3)  # 2 and 3 were dropped
+    assert not reaches(view(), view(1, time=LONGEST_S + 0.1), 10)
+    assert not reaches(view(5), view(6, time=0.0), 10)  # the clock went back
+    assert reaches(view(), view(1, time=None), 10)
 
 
 def test_another_scene_asks_for_a_look_and_noise_does_not() -> None:
     noise = FLAT + np.random.default_rng(1).integers(-20, 21, FLAT.shape, np.int16)
-    assert view().reaches(view(1, sample=noise), 2)
-    assert not view().reaches(view(1, sample=SCENE), 2)
-    assert not view().reaches(view(1, sample=np.zeros((9, 16), np.int16)), 2)
+    assert reaches(view(), view(1, sample=noise), 2)
+    assert not reaches(view(), view(1, sample=SCENE), 2)
+    assert not reaches(view(), view(1, sample=np.zeros((9, 16), np.int16)), 2)
 
 
 @given(
@@ -166,11 +173,11 @@ class Looker:
     """Frames go in, tokens come out; ``there`` says which faces a look finds on a frame."""
 
     def __init__(self, there: Callable[[int], list[Face]], ahead: int = 0) -> None:
-        self.carrier = Carrier(ahead)
+        self.carrier = Carrier(ahead, most=5)
         self.looks: list[int] = []
         self._there = there
 
-    def see(self, *seqs: int, every: int, values: Any = 90, **musts: bool) -> list[Token]:
+    def see(self, *seqs: int, every: Every, values: Any = 90, **musts: bool) -> list[Token]:
         """One batch; ``values`` is the brightness of the pictures, or one for each frame."""
         bright = values if isinstance(values, dict) else dict.fromkeys(seqs, values)
         frames = [(token(n), slot(bright[n]).frame(), musts.get(f"n{n}", False)) for n in seqs]
@@ -310,6 +317,50 @@ def test_frames_that_differ_little_by_little_lie_between_no_looks() -> None:
     assert counts(given) == [0, 1, 1, 0]
 
 
+def test_motion_decides_how_far_looks_are_apart() -> None:
+    """Somebody stands still, then moves, then stands still again."""
+    place = [0.0] * 20 + [12.0 * n for n in range(10)] + [108.0] * 20
+    looker = Looker(lambda seq: [moved(FACE, place[seq])], ahead=4)
+    for seq in range(50):
+        looker.see(seq, every="auto")
+    steps = np.diff(looker.looks)
+    assert steps[:5].tolist() == [1, 2, 3, 4, 5]
+    moving = [step for step, at in zip(steps, looker.looks, strict=False) if 22 <= at < 28]
+    assert max(moving) <= 2
+    assert steps[-1] == 5
+
+
+def test_where_motion_decides_one_who_comes_or_goes_has_the_next_frame_looked_at() -> None:
+    looker = Looker(lambda seq: [FACE, AWAY] if seq >= 15 else [FACE], ahead=4)
+    given = [each for seq in range(20) for each in looker.see(seq, every="auto")]
+    first = next(n for n in looker.looks if n >= 15)
+    assert looker.looks[looker.looks.index(first) + 1] == first + 1
+    assert counts(given)[: first + 1] == [1 if n < 11 else 2 for n in range(first + 1)]
+
+
+def test_where_motion_decides_a_stir_of_the_picture_and_a_slow_clock_ask_for_a_look() -> None:
+    stirred = FLAT.copy()
+    stirred.flat[: int(stirred.size * STIRRED) + 2] += 100
+    assert reaches(view(), view(1), "auto") and not reaches(view(), view(1, sample=stirred), "auto")
+    assert reaches(view(), view(1, sample=stirred), 3)
+    assert not reaches(view(), view(1, time=0.2), "auto")
+
+
+def test_motion_is_that_of_the_face_that_went_farthest() -> None:
+    weak = Face(moved(AWAY, 8).box, 0.4, sighting=Sighting.WEAK)
+    before = Look(view(0), [FACE, AWAY])
+    assert motion(before, Look(view(2), [moved(FACE, 5), weak])) == Motion(2, 8 / 50)
+    assert motion(before, Look(view(2), [FACE])).strange
+    assert motion(Look(view(0), []), Look(view(2), [weak])) == Motion(2, 0.0)
+
+
+def test_a_weak_find_is_not_carried_and_a_carried_face_says_that_it_is() -> None:
+    weak = Face(AWAY.box, 0.4, sighting=Sighting.WEAK)
+    (face,) = between(Look(view(0), [FACE, weak]), view(1), Look(view(2), [FACE]))
+    assert face.sighting is Sighting.CARRIED
+    assert view().grown([FACE], view(1))[0].sighting is Sighting.CARRIED
+
+
 @given(data=st.data(), ahead=st.integers(0, 4))
 def test_a_face_that_two_looks_running_see_is_covered_on_every_frame_between(
     data: st.DataObject, ahead: int
@@ -326,7 +377,7 @@ def test_a_face_that_two_looks_running_see_is_covered_on_every_frame_between(
             seen[seq] = scene
             batch.append(seq)
             seq += data.draw(st.sampled_from([1, 1, 1, 2, 7, 40]))
-        every = data.draw(st.integers(1, 6))
+        every = data.draw(st.integers(1, 6) | st.just("auto"))
         values = {n: 40 + 100 * (seen[n] % 2) for n in batch}
         given += looker.see(*batch, every=every, values=values)
         if data.draw(st.integers(0, 4)) == 0:

@@ -19,7 +19,7 @@ from mpflow.models.upright import to_faces
 from mpflow.spec import JobSpec, MediaInfo, VideoInfo
 from mpflow.stage import Job, StageContext, Work
 from mpflow.stages.detect import Detect, DetectOptions, auto_size
-from mpflow.tokens import Face, Token
+from mpflow.tokens import Face, Sighting, Token
 
 
 def stage(store: ModelStore, name: str = "yunet", **options: Any) -> Detect:
@@ -431,3 +431,39 @@ def test_as_many_frames_wait_as_looks_are_apart(
     assert detect.holds == holds
     detect.options = DetectOptions(every=9)
     assert detect.holds == holds
+
+
+def test_weak_finds_are_given_as_such_and_the_others_stay_the_same(
+    detect: Detect, model_store: ModelStore, group: scenes.Picture
+) -> None:
+    slot = scenes.slot(group)
+    ((*sure,),) = faces_of(stage(model_store, score=0.9), slot)
+    ((*both,),) = faces_of(stage(model_store, score=0.9, weak=0.5), slot)
+    assert [face for face in both if face.sighting is Sighting.SEEN] == sure
+    weak = [face for face in both if face.sighting is Sighting.WEAK]
+    assert len(weak) >= FACES - len(sure) > 0
+    assert all(0.5 <= face.score < 0.9 for face in weak)
+
+
+def test_every_auto_holds_as_many_frames_as_most_says(model_store: ModelStore) -> None:
+    made = stage(model_store, every="auto", most=4)
+    assert made.holds == 3
+    assert stage(model_store).holds == 0
+
+
+def test_every_auto_looks_at_fewer_frames_of_somebody_who_stands_still(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    slot = scenes.slot(group)
+    detect = stage(model_store, every="auto")
+    detect.begin(job(slot))
+    tokens = []
+    for n in range(24):
+        tokens += detect.process([Work(Token("run", n, pts=n, time_base=(1, 30)), slot.frame())])
+    tokens += detect.flush()
+    assert [token.seq for token in tokens] == list(range(24))
+    assert all(len(token.faces) == FACES for token in tokens)
+    looks = [token.seq for token in tokens if "detect.carried" not in token.fields]
+    assert looks == [0, 1, 3, 6, 10, 15, 20, 23]
+    carried = [token for token in tokens if token.seq not in looks]
+    assert {face.sighting for each in carried for face in each.faces} == {Sighting.CARRIED}
