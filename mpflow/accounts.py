@@ -8,6 +8,10 @@ from __future__ import annotations
 import msgspec
 
 
+LEFT = "redact.left"
+"""The field of a token whose frame was left as it is because it lies outside of all spans."""
+
+
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Frozen and strict, like every value that travels."""
 
@@ -28,7 +32,8 @@ class LedgerSummary(_Account, frozen=True):
     ``masked`` frames are covered whole, ``passed`` ones left as they were, ``dropped`` ones not in
     the output. ``rows`` are the first that were not delivered as asked; ``more`` counts the rest.
     ``degraded`` ones are among the delivered, made with less than was asked (see the ladder);
-    ``single_frame`` ones went through the pipeline in that mode.
+    ``single_frame`` ones went through the pipeline in that mode, and ``left`` ones were left as they
+    are because that was asked for: they lie outside of the spans to be redacted.
     """
 
     frames: int = 0
@@ -38,6 +43,7 @@ class LedgerSummary(_Account, frozen=True):
     dropped: int = 0
     degraded: int = 0
     single_frame: int = 0
+    left: int = 0
     faces: int = 0
     frames_with_faces: int = 0
     rows: tuple[LostFrame, ...] = ()

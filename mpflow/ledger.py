@@ -7,7 +7,7 @@ lacks one that the output has. Whoever goes on from a durable place cuts the fil
 takes up the totals. On disk, in the job's folder of parts, it is a line for each stretch:
 
     {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
-     "single_frame": 0, "faces": 70, "frames_with_faces": 58, "rows": [{"frame": 12, ...}]}
+     "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "rows": [{"frame": 12, ...}]}
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from mpflow.accounts import LedgerSummary, LostFrame
+from mpflow.accounts import LEFT, LedgerSummary, LostFrame
 from mpflow.errors import InternalError, Refused
 from mpflow.facewatch import FaceWatch
 from mpflow.latency import LatencyBook
@@ -44,6 +44,7 @@ class _Entry(msgspec.Struct, gc=False):
     row: LostFrame | None
     line: bytes
     single: bool
+    left: bool
 
 
 class Book:
@@ -109,8 +110,8 @@ class Book:
         if self._tokens is not None or self._trace_path is not None:
             line = self._write_down(token, stamp, stamps)
         row = _row(token)
-        single = token.mode is Mode.SINGLE_FRAME
-        self._pending.append(_Entry(len(token.faces), row, line, single))
+        single, left = token.mode is Mode.SINGLE_FRAME, bool(token.fields.get(LEFT))
+        self._pending.append(_Entry(len(token.faces), row, line, single, left))
         if (alert := self._faces.look(token)) is not None:
             self._alert("no_face", alert, token.seq)
         if self._ledger is None and len(self._pending) >= _KEEP_EVERY:
@@ -153,7 +154,7 @@ class Book:
         stretch = Stretch(self.kept, stop)
         entries = [self._pending.popleft() for _ in range(stop - self.kept)]
         for entry in entries:
-            stretch.count(entry.faces, entry.row, single=entry.single)
+            stretch.count(entry.faces, entry.row, single=entry.single, left=entry.left)
         if self._tokens is not None:
             self._tokens.write(entry.line for entry in entries)
             self._tokens.keep()

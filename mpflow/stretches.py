@@ -22,14 +22,19 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     dropped: int = 0
     degraded: int = 0
     single_frame: int = 0
+    left: int = 0
     faces: int = 0
     frames_with_faces: int = 0
     rows: list[LostFrame] = []
 
-    def count(self, faces: int, row: LostFrame | None, *, single: bool = False) -> None:
-        """Add one frame: its faces, its row if it was not delivered as asked, and its mode."""
+    def count(
+        self, faces: int, row: LostFrame | None, *, single: bool = False, left: bool = False
+    ) -> None:
+        """Add one frame: its faces, its row if it was not delivered as asked, its mode, and
+        whether it was left as it is on purpose."""
         self.faces += faces
         self.single_frame += single
+        self.left += left
         self.frames_with_faces += faces > 0
         match row.state if row is not None else "":
             case "masked":
@@ -52,6 +57,7 @@ COUNTED = (
     "dropped",
     "degraded",
     "single_frame",
+    "left",
     "faces",
     "frames_with_faces",
 )

@@ -1,10 +1,11 @@
 """Cover every face of a frame, in place, on its YUV planes.
 
-    token.faces -> boxes with margin and feather -> Frame.edit (journals them all)
-                -> per face and plane: cover (blur, mosaic, solid) weighted by an ellipse or box
+    token.faces -> those that are to be covered, each with its form -> Frame.edit (all at once)
+                -> per face and plane: cover (blur, mosaic, solid), weighted by the form
+                -> a picture on top, where one is to take the faces' place
 
 Cells and sigma are shares of the face, so a face of 30 pixels is hidden as well as one of 600.
-A frame marked MASKED is covered whole.
+A frame marked MASKED is covered whole. One outside of the spans is left as it is, and says so.
 """
 
 from __future__ import annotations
@@ -14,15 +15,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from mpflow.stage import Options, Stage, Work
+from mpflow.accounts import LEFT
+from mpflow.errors import ConfigError
+from mpflow.policies.identity import People, covered
+from mpflow.showing import Clock, frames_of
+from mpflow.spans import Spans
+from mpflow.spec import JobSpec, MediaInfo
+from mpflow.stage import Job, Options, Stage, Work
 from mpflow.tokens import Box, Face, FrameState, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.cover import Plane, Weights
+    from mpflow.forms import Form
     from mpflow.frame import Frame, Region
     from mpflow.picture import PlaneFormat
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=2)]
+
+_MARGINS = {"face": 0.5, "head": 0.25}
 
 # Fewer pixels than this per cell hide nothing in a face of a few pixels.
 _LEAST_CELL = 4.0
@@ -32,22 +42,46 @@ _SIGMA_PER_CELL = 1.75
 
 
 class RedactOptions(Options, frozen=True, forbid_unknown_fields=True):
-    """How faces are covered.
+    """How faces are covered, whose, and when.
 
-    ``margin``: share of the face's side added on each side; ``feather``: share of the radius
-    over which the cover fades, outside of the margin; ``cells``: mosaic cells along the longer
-    side of a face; ``strength``: how many times coarser than that; ``colour``: of ``solid``.
+    ``method``: with ``image`` the picture of that path is laid over each face, and what shows
+    through it is blurred. ``shape``: ``mesh`` follows the face's outline (it needs ``landmarks``
+    before it; a face without a mesh gets an ellipse). ``region``: the face, or the ``head`` with
+    hair, ears and chin. ``margin``: share of the side added on each side; null takes 0.5, and 0.25
+    of a head. ``feather``: share of the radius over which the cover fades, outside of the margin.
+    ``cells``: mosaic cells along the longer side of a face; ``strength``: how many times coarser
+    than that. ``colour``: of ``solid``, and of frames covered whole. ``people``: all, all
+    ``except`` those of a gallery, or ``only`` those (both need ``embed`` before it; who is not
+    surely known is covered). ``spans``: only then, as in 0:05-0:10,1:00- or f120-f240; empty is
+    always.
     """
 
-    method: Literal["blur", "mosaic", "solid"] = "blur"
-    shape: Literal["ellipse", "box"] = "ellipse"
-    margin: Share = 0.5
+    method: Literal["blur", "mosaic", "solid", "image"] = "blur"
+    shape: Literal["ellipse", "box", "mesh"] = "ellipse"
+    region: Literal["face", "head"] = "face"
+    margin: Share | None = None
     feather: Share = 0.15
     cells: Annotated[float, msgspec.Meta(ge=1, le=64)] = 3.0
     strength: Annotated[float, msgspec.Meta(ge=0.1, le=10)] = 1.0
     colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$", examples=["#00ff00"])] = (
         "#000000"
     )
+    image: str = ""
+    people: People = "all"
+    spans: str = ""
+
+    def __post_init__(self) -> None:
+        Spans.parse(self.spans)
+        if (self.method == "image") != bool(self.image):
+            raise ConfigError(
+                "a replacement takes method=image and image=PICTURE, one of which is missing",
+                cure="--replacement PICTURE sets both",
+            )
+
+    @property
+    def reach(self) -> float:
+        """The margin that counts."""
+        return _MARGINS[self.region] if self.margin is None else self.margin
 
 
 class Redact(Stage[RedactOptions]):
@@ -59,26 +93,68 @@ class Redact(Stage[RedactOptions]):
     protects = True
     changes_pixels = True
 
+    @classmethod
+    def needs_with(cls, options: RedactOptions) -> tuple[str, ...]:
+        """Meshes for their shape, identities for some of the people."""
+        meshes = ("meshes",) if options.shape == "mesh" else ()
+        return (*cls.needs, *meshes, *(("identities",) if options.people != "all" else ()))
+
+    @classmethod
+    def check_input(cls, options: RedactOptions, job: JobSpec, media: MediaInfo) -> None:
+        """Refuse spans that the input does not have."""
+        spans = Spans.parse(options.spans)
+        if spans.spans and job.live:
+            raise ConfigError(
+                "spans are times of a file, and a stream has none",
+                cure="leave them out: a live run covers all the time",
+            )
+        spans.check(job.input, frames_of(media), media.duration)
+
     def open(self) -> None:
-        """Keep OpenCV to the threads this worker may use."""
+        """Keep OpenCV to the threads this worker may use, and read the picture."""
         import cv2
 
-        from mpflow.cover import Outline
+        from mpflow.replacement import read_picture
 
         cv2.setNumThreads(self.context.threads)
         options = self.options
-        self._outline = Outline(options.shape, options.margin, options.feather)
         red, green, blue = bytes.fromhex(options.colour[1:])
         self._bgr = blue, green, red
+        self._picture = read_picture(options.image) if options.image else None
+        self._spans = Spans.parse(options.spans)
+        self._clock = Clock()
+        self._turn(0)
+
+    def begin(self, job: Job) -> None:
+        """Note how the pictures of this input are turned, and where its times begin."""
+        self._clock = Clock.of(job)
+        self._turn(round(job.media.video.rotation / 90) % 4)
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
         """Cover one frame after the other, each given on before the next is touched."""
         for work in batch:
-            if work.token.state is FrameState.MASKED:
+            token = work.token
+            if token.state is FrameState.MASKED:
                 self._cover_all(work.frame)
-            elif work.token.faces:
-                self._cover_faces(work.frame, work.token.faces)
-            yield work.token
+            elif self._spans.spans and not self._spans.hold(*self._clock.on_show(token)):
+                token = token.with_field(LEFT, True)
+            elif token.faces:
+                self._cover_faces(work.frame, token.faces)
+            yield token
+
+    def _turn(self, turns: int) -> None:
+        """Pictures are shown turned by so many quarters, counter-clockwise."""
+        from mpflow.cover import Outline
+        from mpflow.forms import UPRIGHT, Former
+        from mpflow.replacement import Replacement
+
+        options, up = self.options, UPRIGHT
+        for _ in range(turns):
+            up = -up[1], up[0]
+        shape: Literal["box", "ellipse"] = "box" if options.shape == "box" else "ellipse"
+        outline = Outline(shape, options.reach, options.feather)
+        self._former = Former(outline, options.region, up)
+        self._laid = None if self._picture is None else Replacement(self._picture, turns)
 
     def _cover_all(self, frame: Frame) -> None:
         for region in frame.edit([frame.layout.whole]):
@@ -86,15 +162,46 @@ class Redact(Stage[RedactOptions]):
                 plane[:] = values
 
     def _cover_faces(self, frame: Frame, faces: Sequence[Face]) -> None:
-        regions = frame.edit([self._outline.extent(face.box) for face in faces])
+        chosen = [face for face in faces if covered(face, self.options.people)]
+        forms = [self._form(frame, face) for face in chosen]
+        regions = frame.edit([self._extent(form) for form in forms])
         values = self._values(frame)
-        for face, region in zip(faces, regions, strict=True):
+        for face, form, region in zip(chosen, forms, regions, strict=True):
             if region.planes:
-                self._cover_face(face.box, region, frame.layout.format.planes, values)
+                self._cover_face(face.box, form, region, frame.layout.format.planes, values)
+        if self._laid is not None:
+            for form, region in zip(forms, regions, strict=True):
+                if region.planes:
+                    place = self._laid.place(form.core)
+                    frame.put_bgr(region.box, *self._laid.patch(place, region.box))
+
+    def _form(self, frame: Frame, face: Face) -> Form:
+        if self.options.shape == "mesh":
+            import numpy as np
+
+            from mpflow.models.landmarks import mesh_outline
+
+            mesh = frame.attached(face, "mesh")
+            if mesh is not None and np.isfinite(mesh).all():
+                return self._former.around_hull(face, mesh_outline(mesh))
+        return self._former.around(face)
+
+    def _extent(self, form: Form) -> Box:
+        """What is touched of a frame: the form, and all of the picture on top of it."""
+        if self._laid is None:
+            return form.extent
+        one, other = form.extent, self._laid.place(form.core)
+        return (
+            min(one[0], other[0]),
+            min(one[1], other[1]),
+            max(one[2], other[2]),
+            max(one[3], other[3]),
+        )
 
     def _cover_face(
         self,
         face: Box,
+        form: Form,
         region: Region,
         formats: Sequence[PlaneFormat],
         values: Sequence[tuple[int, ...]],
@@ -106,7 +213,7 @@ class Redact(Stage[RedactOptions]):
         weights: dict[PlaneFormat, Weights] = {}
         for plane, plane_format, value in zip(region.planes, formats, values, strict=True):
             if plane_format not in weights:
-                weights[plane_format] = self._outline.weights(face, region.box, plane_format)
+                weights[plane_format] = form.weights(region.box, plane_format)
             hidden = self._cover(plane, plane_format, cell, value)
             cover.blend(plane, hidden, weights[plane_format])
 
@@ -120,7 +227,7 @@ class Redact(Stage[RedactOptions]):
             case "mosaic":
                 pixels = 2 * round(cell / 2)  # even, so that chroma has the same cells
                 return cover.mosaic(plane, (pixels // across, pixels // down))
-            case "blur":
+            case "blur" | "image":
                 sigma = cell * _SIGMA_PER_CELL
                 return cover.blur(plane, (sigma / across, sigma / down))
             case "solid":

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpflow.accounts import LedgerSummary
+from mpflow.accounts import LEFT, LedgerSummary
 from mpflow.errors import InternalError, OutputError, Refused
 from mpflow.ledger import LEDGER, Book
 from mpflow.spec import Place, SinkSummary
@@ -145,10 +145,10 @@ def test_what_was_kept_is_on_the_disk_before_the_sinks_frames_are(tmp_path: Path
     book.abandon()
     assert lines(tmp_path / LEDGER) == [
         {"start": 0, "stop": 4, "delivered": 4, "masked": 0, "passed": 0, "dropped": 0,
-         "degraded": 0, "single_frame": 0,
+         "degraded": 0, "single_frame": 0, "left": 0,
          "faces": 0, "frames_with_faces": 0, "rows": []},
         {"start": 4, "stop": 7, "delivered": 2, "masked": 1, "passed": 0, "dropped": 0,
-         "degraded": 0, "single_frame": 0,
+         "degraded": 0, "single_frame": 0, "left": 0,
          "faces": 1, "frames_with_faces": 1,
          "rows": [{"frame": 6, "pts": 6, "state": "masked", "stage": "detect",
                    "reason": "it failed"}]},
@@ -338,3 +338,16 @@ def test_frames_that_went_through_in_single_frame_mode_are_counted() -> None:
     note(book, token(0), single, token(2))
     ledger = ledger_of(closed(book))
     assert (ledger.delivered, ledger.single_frame, ledger.not_as_asked) == (3, 1, 0)
+
+
+def test_frames_that_were_left_as_they_are_on_purpose_are_counted_and_as_asked(
+    tmp_path: Path,
+) -> None:
+    book = Book(tmp_path)
+    note(book, token(0), token(1).with_field(LEFT, True))
+    book.keep(2)
+    book.abandon()
+    book = Book(tmp_path, start=Place(2))
+    note(book, token(2).with_field(LEFT, True))
+    ledger = ledger_of(closed(book))
+    assert (ledger.delivered, ledger.left, ledger.not_as_asked) == (3, 2, 0)

@@ -104,6 +104,8 @@ def _irregular(report: Report) -> Iterator[str]:
     """What did not go as it should have, though the job came to its end."""
     if report.ledger is not None and (words := report.ledger.words()):
         yield words
+    if report.ledger is not None and report.ledger.left:
+        yield f"{counted(report.ledger.left, 'frame')} outside of the spans left as they are"
     if report.restarts:
         yield f"{counted(report.restarts, 'worker')} replaced"
     yield from stream_words(report)

@@ -51,6 +51,11 @@ def done(made: Report) -> Outcome:
             {"frames_written": 2, "damaged": 1},
             "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 1 damaged frame or packet skipped",
         ),
+        (
+            {"frames_written": 2, "ledger": LedgerSummary(frames=2, delivered=2, left=1)},
+            "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 1 frame outside of the spans left as they"
+            " are",
+        ),
     ],
 )
 def test_a_summary_counts_in_words_that_fit(values: dict[str, Any], says: str) -> None:

@@ -62,7 +62,7 @@ def test_pixels_outside_every_mask_are_bit_exact(
     slot = noise(name)
     before = [plane.copy() for plane in slot.frame().planes]
     redact(stage(method=method, shape=shape), slot, *faces)
-    outline = Outline(shape, RedactOptions().margin, RedactOptions().feather)
+    outline = Outline(shape, RedactOptions().reach, RedactOptions().feather)
     for plane, old, layout in zip(slot.frame().planes, before, slot.layout.planes, strict=True):
         touched = np.zeros(plane.shape[:2], bool)
         for face in faces:

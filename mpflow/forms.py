@@ -1,0 +1,244 @@
+"""The form of a cover around one face: from its box, its mesh, and how much of the head is meant.
+
+    face's box ------------> ellipse or box      (mpflow.cover.Outline)
+    the hull of its mesh --> that hull, grown    (follows a face that is turned or tilted)
+    head: the box, or the hull, first grown to hair, ears and chin
+
+A form says what it touches, and how much of the cover each sample of a plane takes: all of it on
+the face and its margin, less and less in the feather outside of that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from mpflow.cover import FULL, Outline, Weights
+from mpflow.picture import IntBox, PlaneFormat
+from mpflow.tokens import Box, Face
+
+Part = Literal["face", "head"]
+Floats = npt.NDArray[np.float32]
+Direction = tuple[float, float]
+
+UPRIGHT: Direction = (0.0, -1.0)
+"""Where the top of a head is in a picture that is not turned."""
+
+# How far a head reaches beyond a detector's box, in sides of the box: detectors draw it from the
+# middle of the forehead to the chin. Measured on portraits, hair that stands up included.
+_ABOVE, _BELOW, _BESIDE, _BEHIND = 0.5, 0.2, 0.3, 0.35
+# The same for the hull of a mesh, which goes from the hairline to the chin.
+_HULL_ABOVE, _HULL_BELOW, _HULL_BESIDE = 0.5, 0.12, 0.3
+# From the middle of the eyes the nose of a face in profile stands so many eye distances aside.
+_PROFILE = 0.6
+# A mesh that has this little in common with the detector's box is not that face's.
+_LEAST_COMMON = 0.25
+# A hull is drawn at most this large and its weights are enlarged: they have no detail.
+_HULL_SIDE = 160
+_BITS = 4  # of a fraction in OpenCV's fixed-point coordinates
+
+
+class Form(Protocol):
+    """What a cover touches, and how strongly."""
+
+    @property
+    def core(self) -> Box:
+        """The box around what is covered fully."""
+
+    @property
+    def extent(self) -> Box:
+        """The box that is touched: the core and its feather."""
+
+    def weights(self, region: IntBox, plane: PlaneFormat) -> Weights:
+        """How much of the cover each sample of ``region`` in a plane takes, 0..255."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """An ellipse or a box around a box."""
+
+    outline: Outline
+    box: Box
+
+    @property
+    def core(self) -> Box:
+        """The box around what is covered fully."""
+        x1, y1, x2, y2 = self.box
+        dx, dy = (x2 - x1) * self.outline.margin, (y2 - y1) * self.outline.margin
+        return x1 - dx, y1 - dy, x2 + dx, y2 + dy
+
+    @property
+    def extent(self) -> Box:
+        """The box that is touched."""
+        return self.outline.extent(self.box)
+
+    def weights(self, region: IntBox, plane: PlaneFormat) -> Weights:
+        """How much of the cover each sample takes."""
+        return self.outline.weights(self.box, region, plane)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hull:
+    """A convex polygon [n, 2] with a margin and a feather around it, both in pixels."""
+
+    polygon: Floats
+    margin: float
+    feather: float
+
+    @property
+    def core(self) -> Box:
+        """The box around what is covered fully."""
+        return self._box(self.margin)
+
+    @property
+    def extent(self) -> Box:
+        """The box that is touched."""
+        return self._box(self.margin + self.feather + 2 * self._step)
+
+    def weights(self, region: IntBox, plane: PlaneFormat) -> Weights:
+        """How much of the cover each sample takes; a chroma sample the most of its pixels."""
+        fine = self._fine(region)
+        if not plane.xshift and not plane.yshift:
+            return fine
+        across, down = 1 << plane.xshift, 1 << plane.yshift
+        padded = np.pad(fine, ((0, -len(fine) % down), (0, -fine.shape[1] % across)), "edge")
+        blocks = padded.reshape(len(padded) // down, down, padded.shape[1] // across, across)
+        weights: Weights = blocks.max(axis=(1, 3))
+        return weights
+
+    def _fine(self, region: IntBox) -> Weights:
+        """The weights of all pixels, drawn on a grid of ``step`` pixels and enlarged."""
+        step, (x1, y1, x2, y2) = self._step, region
+        width, height = -(-(x2 - x1) // step), -(-(y2 - y1) // step)
+        coarse = self._drawn(region, width, height)
+        if step == 1:
+            return coarse
+        whole = cv2.resize(coarse, (width * step, height * step), interpolation=cv2.INTER_LINEAR)
+        return whole[: y2 - y1, : x2 - x1].astype(np.uint8)
+
+    def _drawn(self, region: IntBox, width: int, height: int) -> Weights:
+        """The weights of a grid that begins where the region does. It is drawn as far as the form
+        reaches, since what lies outside of a picture has its margin in it."""
+        step, extent = self._step, self.extent
+        left = max(0, math.ceil((region[0] - extent[0]) / step))
+        above = max(0, math.ceil((region[1] - extent[1]) / step))
+        columns = max(left + width, math.ceil((extent[2] - region[0]) / step) + left)
+        rows = max(above + height, math.ceil((extent[3] - region[1]) / step) + above)
+        origin = region[0] - left * step + (step - 1) / 2, region[1] - above * step + (step - 1) / 2
+        away = np.full((rows, columns), 1, np.uint8)
+        places = (self.polygon - origin) / step * (1 << _BITS)
+        cv2.fillConvexPoly(away, np.rint(places).astype(np.int32), 0, shift=_BITS)
+        distance = cv2.distanceTransform(away, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+        wanted = distance[above : above + height, left : left + width]
+        outer = self.margin + self.feather + step  # nothing less for being drawn coarsely
+        ramp = (outer - wanted * step) * (FULL / max(self.feather, 1.0))
+        weights: Weights = ramp.clip(0, FULL).astype(np.uint8)
+        return weights
+
+    @property
+    def _step(self) -> int:
+        low, high = self.polygon.min(axis=0), self.polygon.max(axis=0)
+        return max(1, int((high - low).max() // _HULL_SIDE))
+
+    def _box(self, more: float) -> Box:
+        (x1, y1), (x2, y2) = self.polygon.min(axis=0).tolist(), self.polygon.max(axis=0).tolist()
+        return x1 - more, y1 - more, x2 + more + 1, y2 + more + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """Gives every face its form. ``up`` is where heads point when a face does not tell."""
+
+    outline: Outline
+    part: Part = "face"
+    up: Direction = UPRIGHT
+
+    def around(self, face: Face) -> Form:
+        """A form around a face's box."""
+        box = face.box if self.part == "face" else head_box(face, self.up)
+        return Around(self.outline, box)
+
+    def around_hull(self, face: Face, polygon: Floats) -> Form:
+        """A form around the hull of a face's mesh; around its box where the two do not agree."""
+        if not agree(polygon, face.box):
+            return self.around(face)
+        side = (face.box[2] - face.box[0] + face.box[3] - face.box[1]) / 2
+        if self.part == "head":
+            polygon = head_hull(polygon, up_of(face, self.up))
+        margin = self.outline.margin * side
+        return Hull(polygon, margin, max(self.outline.feather * (side / 2 + margin), 1.0))
+
+
+def up_of(face: Face, default: Direction = UPRIGHT) -> Direction:
+    """Where the top of a face's head is: by its points, else its pose, else ``default``."""
+    if len(face.points) == 5:
+        points = np.array(face.points, np.float64)
+        along = points[:2].mean(axis=0) - points[3:].mean(axis=0)
+        if (length := math.hypot(*along)) > 0:
+            return float(along[0] / length), float(along[1] / length)
+    if face.pose is not None:
+        roll = math.radians(face.pose[2])
+        return math.sin(roll), -math.cos(roll)
+    return default
+
+
+def head_box(face: Face, default_up: Direction = UPRIGHT) -> Box:
+    """The box around the whole head: hair, ears and chin, and the back of a head in profile."""
+    x1, y1, x2, y2 = face.box
+    side = max(x2 - x1, y2 - y1)
+    up = up_of(face, default_up)
+    right = -up[1], up[0]
+    turned = _turned(face, right)
+    reach = [
+        (up, _ABOVE),
+        ((-up[0], -up[1]), _BELOW),
+        (right, _BESIDE + _BEHIND * max(-turned, 0)),
+        ((-right[0], -right[1]), _BESIDE + _BEHIND * max(turned, 0)),
+    ]
+
+    def more(x: int, y: int) -> float:
+        return side * sum(far * max(way[0] * x + way[1] * y, 0) for way, far in reach)
+
+    return x1 - more(-1, 0), y1 - more(0, -1), x2 + more(1, 0), y2 + more(0, 1)
+
+
+def head_hull(polygon: Floats, up: Direction) -> Floats:
+    """The hull of a face [n, 2] grown to that of its head."""
+    along = np.array([(-up[1], up[0]), up])  # to the head's right, and up
+    places = polygon @ along.T
+    low, high = places.min(axis=0), places.max(axis=0)
+    half, middle = np.maximum((high - low) / 2, 1e-3), (low + high) / 2
+    tall = high[1] - low[1]
+    offset = (places - middle) / half
+    above = np.where(offset[:, 1] > 0, _HULL_ABOVE, _HULL_BELOW)
+    far = half + tall * np.column_stack([np.full(len(places), _HULL_BESIDE), above])
+    grown: Floats = ((middle + offset * far) @ along).astype(np.float32)
+    return np.asarray(cv2.convexHull(grown)[:, 0], np.float32)
+
+
+def agree(polygon: Floats, box: Box) -> bool:
+    """Whether a polygon can be that of the face in a box."""
+    if len(polygon) < 3 or not np.isfinite(polygon).all():
+        return False
+    (x1, y1), (x2, y2) = polygon.min(axis=0).tolist(), polygon.max(axis=0).tolist()
+    width, height = min(x2, box[2]) - max(x1, box[0]), min(y2, box[3]) - max(y1, box[1])
+    common = max(width, 0) * max(height, 0)
+    both = (x2 - x1) * (y2 - y1) + (box[2] - box[0]) * (box[3] - box[1]) - common
+    return bool(common > _LEAST_COMMON * both)
+
+
+def _turned(face: Face, right: Direction) -> float:
+    """How far a face looks to its picture's right, -1..1 (profile): by its pose or its points."""
+    if face.pose is not None:
+        return math.sin(math.radians(face.pose[0]))
+    if len(face.points) != 5:
+        return 0.0
+    points = np.array(face.points, np.float64)
+    eyes = float(np.hypot(*(points[1] - points[0])))
+    aside = float((points[2] - points[:2].mean(axis=0)) @ right)
+    return max(-1.0, min(1.0, aside / max(eyes * _PROFILE, 1e-3)))
