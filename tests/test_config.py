@@ -60,7 +60,7 @@ def test_one_entry_of_a_mapping_can_be_set() -> None:
         ("slots=-1", "slots.*from 0 to 4096"),
         ("stall=0", "stall.*more than 0"),
         ("log_level=loud", "log_level.*takes debug, error, info or warning"),
-        ("redact.method=mosiac", r"redact\.method takes blur, mosaic or solid"),
+        ("redact.method=mosiac", r"redact\.method takes blur, image, mosaic or solid"),
         ("detect.score=7", r"detect\.score takes a number between 0 and 1"),
         ("detect.size=640", "WIDTHxHEIGHT"),
         ("method=mosaic", r"did you mean redact\.method"),
