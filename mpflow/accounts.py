@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import msgspec
 
-
 LEFT = "redact.left"
 """The field of a token whose frame was left as it is because it lies outside of all spans."""
 
@@ -32,8 +31,8 @@ class LedgerSummary(_Account, frozen=True):
     ``masked`` frames are covered whole, ``passed`` ones left as they were, ``dropped`` ones not in
     the output. ``rows`` are the first that were not delivered as asked; ``more`` counts the rest.
     ``degraded`` ones are among the delivered, made with less than was asked (see the ladder);
-    ``single_frame`` ones went through the pipeline in that mode, and ``left`` ones were left as they
-    are because that was asked for: they lie outside of the spans to be redacted.
+    ``single_frame`` ones went through the pipeline in that mode, and ``left`` ones were left as
+    they are because that was asked for: they lie outside of the spans to be redacted.
     """
 
     frames: int = 0

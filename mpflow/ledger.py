@@ -7,7 +7,7 @@ lacks one that the output has. Whoever goes on from a durable place cuts the fil
 takes up the totals. On disk, in the job's folder of parts, it is a line for each stretch:
 
     {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
-     "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "rows": [{"frame": 12, ...}]}
+     "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "rows": [{...}]}
 """
 
 from __future__ import annotations
