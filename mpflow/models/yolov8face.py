@@ -65,7 +65,7 @@ class Yolov8Face(Make, frozen=True, kw_only=True, tag="yolov8-face"):
         far = _expected(rows[:, :sides].reshape(-1, 4, self.bins))
         centre = corner + np.float32(0.5)
         boxes = np.concatenate([centre - far[:, :2], centre + far[:, 2:]], axis=1) * stride
-        points = rows[:, sides + 1 :].reshape(len(rows), 5, -1)[:, :, :2] * 2 + corner[:, None]
+        points = _places(rows[:, sides + 1 :]) * 2 + corner[:, None]
         return picture, boxes, likely[picture, row, column], points * stride
 
 
@@ -73,8 +73,12 @@ def _finished(values: Floats, score: float) -> Found:
     """Candidates of [n, 15 or 20, count] in pixels."""
     picture, index = np.nonzero(values[:, 4] >= score)
     rows = values[picture, :, index]
-    points = rows[:, 5:].reshape(len(rows), 5, -1)[:, :, :2]
-    return picture, around(rows[:, :2], rows[:, 2:4]), rows[:, 4], points
+    return picture, around(rows[:, :2], rows[:, 2:4]), rows[:, 4], _places(rows[:, 5:])
+
+
+def _places(numbers: Floats) -> Floats:
+    """Five points [k, 5, 2] from 10 or 15 numbers each."""
+    return numbers.reshape(len(numbers), 5, numbers.shape[1] // 5)[:, :, :2]
 
 
 def _expected(values: Floats) -> Floats:
