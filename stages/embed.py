@@ -20,7 +20,7 @@ import msgspec
 
 from mpflow.errors import ConfigError, Refused
 from mpflow.policies.identity import Mark, Thresholds, decide
-from mpflow.policies.recognition import CLEAR, Look
+from mpflow.policies.recognition import Look
 from mpflow.stage import Job, Options, Stage, Work
 from mpflow.tokens import Face, Token
 
@@ -143,7 +143,7 @@ class Embed(Stage[EmbedOptions]):
         """The frame's card with what was looked at, and what is known when it comes."""
         time = _time(token)
         self._following.see(token.faces, time)
-        due = self._due(token, time, (frame.width, frame.height))
+        due = list(self._due(token.faces, time))
         marks = self._marks(frame, [face for face, _ in due])
         rows = []
         for (face, quality), mark in zip(due, marks, strict=True):
@@ -156,12 +156,18 @@ class Embed(Stage[EmbedOptions]):
             token = token.with_field(LOOKS, rows).with_field(CHECK, self._gallery.check)
         return token, self._following.moment()
 
-    def _due(self, token: Token, time: float, size: tuple[int, int]) -> list[tuple[Face, float]]:
-        """The faces to be looked at, and how well each is seen."""
-        from mpflow.identity.sight import quality_of_face
+    def _due(self, faces: Sequence[Face], time: float) -> Iterator[tuple[Face, float]]:
+        """The faces to be looked at, and how well each is seen.
 
-        sights = [(face, quality_of_face(face, size)) for face in token.faces]
-        return [sight for sight in sights if self._following.due(*sight, time)]
+        The pose takes longer than all else here, and most frames need none.
+        """
+        from mpflow.identity.sight import quality_at_best, quality_of
+
+        for face in faces:
+            if self._following.due(face, quality_at_best(face), time):
+                quality = quality_of(face)
+                if self._following.due(face, quality, time):
+                    yield face, quality
 
     def _marks(self, frame: Frame, faces: Sequence[Face]) -> list[Mark]:
         """Whom faces show, by one call of the network."""
@@ -215,15 +221,13 @@ class Embed(Stage[EmbedOptions]):
 
     def _read_gallery(self, store: ModelStore, threads: int) -> Gallery:
         """The gallery, by a detector that is let go of when it is read."""
-        from mpflow.identity.gallery import Tools, read_gallery
-        from mpflow.identity.sight import quality_of
+        from mpflow.identity.gallery import read_gallery
         from mpflow.models.detectors import detector
         from mpflow.models.sessions import open_session
 
         name = store.manifest.default("detector")
         session, _ = open_session(store.path(name), device="cpu", threads=threads)
-        tools = Tools(detector(name, session), self._embedder, quality_of, CLEAR)
-        return read_gallery(Path(self.options.gallery), tools)
+        return read_gallery(Path(self.options.gallery), detector(name, session), self._embedder)
 
     def _thresholds(self) -> Thresholds:
         same = self.options.same or self._embedder.same

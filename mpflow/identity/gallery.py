@@ -14,13 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mpflow.errors import ConfigError
-from mpflow.identity.photos import (
-    Quality,
-    Reference,
-    UnusablePhoto,
-    people_in,
-    reference,
-)
+from mpflow.identity.photos import Reference, UnusablePhoto, people_in, reference
 from mpflow.models.align import crop
 from mpflow.models.detections import Detector, Floats
 from mpflow.models.embedders import Embedder
@@ -52,17 +46,7 @@ class Gallery:
         return [[float(row[mine].max()) for mine in columns] for row in cosines]
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What reads photos: a detector, an embedder, and how good a face has to be."""
-
-    detector: Detector
-    embedder: Embedder
-    quality: Quality
-    least: float
-
-
-def read_gallery(folder: Path, tools: Tools) -> Gallery:
+def read_gallery(folder: Path, detector: Detector, embedder: Embedder) -> Gallery:
     """The people of a folder; raises ConfigError that names every photo which cannot be used."""
     people = _people(folder)
     digest, found, faults = hashlib.sha256(), [], []
@@ -70,7 +54,7 @@ def read_gallery(folder: Path, tools: Tools) -> Gallery:
         for photo in photos:
             try:
                 data = photo.read_bytes()
-                found.append((person, reference(data, tools.detector, tools.quality, tools.least)))
+                found.append((person, reference(data, detector)))
             except OSError as error:
                 faults.append(f"{_named(photo, folder)} cannot be read: {error.strerror}")
             except UnusablePhoto as error:
@@ -80,7 +64,7 @@ def read_gallery(folder: Path, tools: Tools) -> Gallery:
     if faults:
         raise _refused(folder, faults)
     check = int.from_bytes(digest.digest()[:_CHECK_BYTES], "big")
-    embeddings = _embeddings([face for _, face in found], tools.embedder)
+    embeddings = _embeddings([face for _, face in found], embedder)
     return Gallery(embeddings, tuple(person for person, _ in found), check)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 
 from mpflow.models.detections import Detections, Detector
 from mpflow.models.letterbox import letterbox
+from mpflow.models.pose import pose_of, quality
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".tif", ".tiff")
 LEAST_SIDE = 48
 """Pixels of the longer side of a face: SFace knows one of 48 again at 0.90, one of 32 at 0.76."""
 
+LEAST_QUALITY = 0.6
+"""As if the face were large: a head turned by 45 degrees and more is no good to compare with."""
+
 _SIDES = (640, 320)
 """A face that fills the photo is found in the smaller picture only."""
 
+_LARGE = 1000.0
 _LITTER = {"thumbs.db", "desktop.ini"}
 
 Picture = NDArray[np.uint8]
-Quality = Callable[[NDArray[np.float32], float, float, tuple[int, int]], float]
-"""How good a face is by its points [5, 2], longer side, score and the picture's size: 0..1."""
 
 
 class UnusablePhoto(ValueError):
@@ -51,7 +54,7 @@ def people_in(folder: Path) -> list[list[Path]]:
     return people
 
 
-def reference(data: bytes, detector: Detector, quality: Quality, least: float) -> Reference:
+def reference(data: bytes, detector: Detector) -> Reference:
     """The one face of a photo, given the file's bytes; raises UnusablePhoto.
 
     It is turned as its EXIF data say.
@@ -64,8 +67,7 @@ def reference(data: bytes, detector: Detector, quality: Quality, least: float) -
     side = float(max(box[2] - box[0], box[3] - box[1]))
     if side < LEAST_SIDE:
         raise UnusablePhoto(f"shows a face of {side:.0f} pixels, {LEAST_SIDE} are needed")
-    size = picture.shape[1], picture.shape[0]
-    if quality(points, side, float(found.scores[0]), size) < least:
+    if quality(pose_of(points), _LARGE, float(found.scores[0])) < LEAST_QUALITY:
         raise UnusablePhoto("shows a face that is turned away or hard to see")
     return Reference(picture, points)
 

@@ -20,9 +20,9 @@ from mpflow.models.detections import Floats
 # at least 0.60, pairs of two persons at most 0.40.
 SAME_PERSON = 0.42
 
-# Cosine below which two faces are surely two persons. Pairs of one person are at least 0.53 down to
-# faces 24 pixels high; what turned heads and bad light take off that stays above.
-OTHER_PERSON = 0.30
+# Cosine below which two faces are surely two persons: pairs of one person are at least 0.53 down to
+# faces of 24 pixels, and at least 0.35 with one head turned by up to 60 degrees.
+OTHER_PERSON = 0.25
 
 
 class SFace:

@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from mpflow.policies.identity import OTHER, Mark
 from mpflow.tokens import Box
 
-USABLE = 0.3
-"""A face of less quality is not looked at: it would be like everybody, or like nobody."""
+USABLE = 0.15
+"""A face of less quality (mpflow.models.pose) is not looked at: from the front, one of less than 18
+pixels, which would be like nobody."""
 
-CLEAR = 0.5
-"""From this quality on a look may say that it is nobody of the gallery, and overrules others."""
+CLEAR = 0.3
+"""From this quality on a look may say that it is nobody of the gallery, and overrules others: from
+the front, a face of 36 pixels, or a large one turned by 70 degrees."""
 
 BETTER = 0.15
 """A face is seen much better from so much more quality on."""
@@ -49,10 +51,12 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a track: its mark, the last look, and when and where it was last seen."""
+    """What is known of a track: its mark, the last look, how many looks in a row left nobody sure,
+    and when and where it was last seen."""
 
     mark: Mark = None
     look: Look | None = None
+    unsure: int = 0
     doubted: bool = False
     seen: float | None = None
     box: Box | None = None
@@ -86,16 +90,16 @@ def due(known: Known, quality: float, time: float, *, again: float) -> bool:
     if known.look is None or known.doubted:
         return True
     since = time - known.look.time
-    if since < SHORTEST_S:
-        return False
     if quality >= known.look.quality + BETTER:
-        return True
-    return since >= (again if known.mark is not None else min(again, UNSURE_S))
+        return since >= SHORTEST_S
+    return since >= _patience(known, known.look, again)
 
 
 def looked(known: Known, look: Look) -> Known:
     """What is known after one more look."""
-    return replace(known, mark=_after(known.mark, look), look=look, doubted=False)
+    mark = _after(known, look)
+    unsure = known.unsure + 1 if mark is None else 0
+    return replace(known, mark=mark, look=look, unsure=unsure, doubted=False)
 
 
 def meeting(one: Box, other: Box) -> bool:
@@ -106,14 +110,35 @@ def meeting(one: Box, other: Box) -> bool:
     return width > 0 and height > 0 and width * height >= MEETING * smaller
 
 
-def _after(mark: Mark, look: Look) -> Mark:
-    """A clear look decides. Another can say who it is where nobody knew, but not that it is nobody
-    of the gallery; and one that contradicts what was known leaves nobody sure."""
-    if look.quality >= CLEAR:
-        return look.mark
-    if look.mark in {None, mark}:
-        return mark
-    return look.mark if mark is None and look.mark != OTHER else None
+def _patience(known: Known, last: Look, again: float) -> float:
+    """Seconds from the last look to the next one, if nothing happens: longer each time that it
+    leaves nobody sure, as in a crowd far away."""
+    if known.mark is not None:
+        return again
+    if last.mark == OTHER and last.quality >= CLEAR:
+        return SHORTEST_S
+    return min(again, UNSURE_S * 2.0 ** (known.unsure - 1))
+
+
+def _after(known: Known, look: Look) -> Mark:
+    """The mark after a look.
+
+    A clear look decides, but that it is nobody of the gallery takes two of them, one after the
+    other: a person who turns away is easily like nobody. Another look can say who it is where
+    nobody knew; where it contradicts what was known, nobody is sure.
+    """
+    clear = look.quality >= CLEAR
+    if look.mark is None:
+        return None if clear else known.mark
+    if look.mark != OTHER:
+        return look.mark if clear or known.mark in {None, look.mark} else None
+    return OTHER if known.mark == OTHER or (clear and _said_other(known)) else None
+
+
+def _said_other(known: Known) -> bool:
+    """Whether the last look, and a clear one, said so already, and nothing cast doubt since."""
+    last = known.look
+    return last is not None and last.mark == OTHER and last.quality >= CLEAR and not known.doubted
 
 
 def _area(box: Box) -> float:
