@@ -36,7 +36,8 @@ class TrackOptions(Options, frozen=True, forbid_unknown_fields=True):
     ``before`` and ``after``: for how many seconds a face is covered before its first and after its
     last sighting; ``before`` as far as ``ahead`` sees. ``bridge``: a face that comes back within
     so many seconds is the same. ``reach``: how many of its own sizes from where it is expected a
-    face may be found on the next frame.
+    face may be found on the next frame. ``smooth``: by how many sightings on either side the
+    trembling of boxes and points is taken out; 0 leaves them as they are.
     """
 
     ahead: Annotated[int, msgspec.Meta(ge=0, le=250)] = 10
@@ -44,6 +45,7 @@ class TrackOptions(Options, frozen=True, forbid_unknown_fields=True):
     after: Seconds = 0.6
     bridge: Seconds = 1.0
     reach: Annotated[float, msgspec.Meta(gt=0, le=3)] = 0.6
+    smooth: Annotated[int, msgspec.Meta(ge=0, le=8)] = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,10 @@ class Track(Stage[TrackOptions]):
         from mpflow.tracking.follower import Follower
         from mpflow.tracking.tracks import Tracker
 
-        options, video = self.options, job.media.video
+        options = self.options
         self._tracker = Tracker(options.bridge, options.reach)
         reach = Reach(options.before, options.after)
-        picture = 0.0, 0.0, float(video.width), float(video.height)
-        self._follower = Follower(self._tracker, reach, options.ahead, picture)
+        self._follower = Follower(self._tracker, reach, options.ahead, options.smooth)
         self._memories: dict[int, Memory] = {}
         self._sample: Sample | None = None
         self._next_cut: bool | None = None

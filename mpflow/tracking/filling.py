@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from mpflow.tokens import Face, Point, Sighting
 from mpflow.tracking import boxes
-from mpflow.tracking.tracks import Moment, Sight, Track
+from mpflow.tracking.tracks import ROUNDING_S, Moment, Sight, Track
 
 BETWEEN = 1.0
 """By what share of its size a box grows on each side in a second between two sightings."""
@@ -27,6 +27,10 @@ MOST = 0.75
 
 FASTEST = 4.0
 """Sizes a second: a speed that was measured between two boxes is no greater than that."""
+
+LEAST_S = 0.2
+"""A face that was seen but once may be none. It is covered for so many seconds before and after,
+and for twice the time more over which it was seen."""
 
 GOES_ON_S = 0.3
 """For so many seconds a face is taken to go on as it did."""
@@ -62,11 +66,20 @@ def filled(track: Track, moment: Moment, reach: Reach) -> Face | None:
     before, after = track.sights[:number], track.sights[number:]
     if before and after:
         return _on_the_way(track, before[-1], moment, after[0])
-    if before and moment.time - before[-1].moment.time <= reach.after:
+    if before and _is_near(before[-1], moment, min(reach.after, _believed(before))):
         return _beyond(track, before[::-1], moment)
-    if after and after[0].moment.time - moment.time <= reach.before:
+    if after and _is_near(after[0], moment, min(reach.before, _believed(after))):
         return _beyond(track, after, moment)
     return None
+
+
+def _is_near(sight: Sight, moment: Moment, seconds: float) -> bool:
+    return abs(sight.moment.time - moment.time) <= seconds + ROUNDING_S
+
+
+def _believed(sights: Sequence[Sight]) -> float:
+    """For how many seconds somebody is there who was seen like that."""
+    return LEAST_S + 2 * (sights[-1].moment.time - sights[0].moment.time)
 
 
 def _on_the_way(track: Track, before: Sight, here: Moment, after: Sight) -> Face:

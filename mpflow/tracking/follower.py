@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from mpflow.tokens import Box, Face, Sighting, Token
 from mpflow.tracking import boxes
 from mpflow.tracking.filling import Reach, filled, found_at
-from mpflow.tracking.tracks import Moment, Tracker
+from mpflow.tracking.smoothing import steadied
+from mpflow.tracking.tracks import Moment, Track, Tracker
 
 SAME = 0.5
 """A carried box with so much of a track's box in it is that track's."""
@@ -33,13 +34,16 @@ class Waiting:
 
 
 class Follower:
-    """Goes from frame to frame of one input, whose pictures are ``picture`` large."""
+    """Goes from frame to frame of one input.
 
-    def __init__(self, tracker: Tracker, reach: Reach, ahead: int, picture: Box) -> None:
+    ``ahead`` frames wait; ``smooth`` sightings on either side steady one between them.
+    """
+
+    def __init__(self, tracker: Tracker, reach: Reach, ahead: int, smooth: int) -> None:
         self._tracker = tracker
         self._reach = reach
         self._ahead = ahead
-        self._picture = picture
+        self._smooth = smooth
         self._waiting: deque[Waiting] = deque()
 
     def add(self, token: Token, finds: Sequence[Face], *, cut: bool) -> None:
@@ -61,12 +65,13 @@ class Follower:
 
     def _faces(self, waiting: Waiting) -> list[Face]:
         """The faces of a frame: those found there first, in the order of the finds."""
+        tracks = {track.id: track for track in self._tracker.tracks}
         found: list[Face] = []
         carried: list[Face] = []
         loose: list[Face] = []
-        for face, track in zip(waiting.token.faces, waiting.tracks, strict=True):
-            if track is not None:
-                found.append(replace(face, track=track))
+        for face, number in zip(waiting.token.faces, waiting.tracks, strict=True):
+            if number is not None:
+                found.append(self._steadied(face, tracks[number], waiting.moment))
             elif face.sighting is Sighting.WEAK:
                 loose.append(face)
             else:
@@ -81,7 +86,10 @@ class Follower:
             for track in self._tracker.tracks
             if found_at(track, moment) is None
         )
-        return [face for face in faces if face and boxes.meet(face.box, self._picture)]
+        return [face for face in faces if face is not None]
+
+    def _steadied(self, face: Face, track: Track, moment: Moment) -> Face:
+        return replace(steadied(face, track, moment, self._smooth), track=track.id)
 
 
 def _merged(made: Sequence[Face], carried: Sequence[Face]) -> list[Face]:

@@ -23,6 +23,9 @@ NOMINAL_S = 0.04
 LEAST_S = 0.001
 """Between two frames whose time stamps do not grow."""
 
+ROUNDING_S = 1e-6
+"""Sums of time stamps are off by less."""
+
 WEAK_S = 0.5
 """A track that was not seen for longer does not take a weak find."""
 
@@ -120,7 +123,7 @@ class Tracker:
 
     def _is_past(self, track: Track, moment: Moment, after: float) -> bool:
         unseen = moment.time - track.last.moment.time
-        return track.scene < moment.scene or unseen > max(self._bridge, after)
+        return track.scene < moment.scene or unseen > max(self._bridge, after) + ROUNDING_S
 
     def _now(self, seq: int, stamp: float | None, cut: bool) -> Moment:
         """The frame on the tracker's clock, which always goes on."""
@@ -140,7 +143,8 @@ class Tracker:
         alive = [
             track
             for track in self.tracks
-            if track.scene == moment.scene and moment.time - track.last.moment.time <= self._bridge
+            if track.scene == moment.scene
+            and moment.time - track.last.moment.time <= self._bridge + ROUNDING_S
         ]
         for track in alive:
             track.expected = track.motion.predict(passed)
