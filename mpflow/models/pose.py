@@ -22,26 +22,20 @@ from numpy.typing import ArrayLike, NDArray
 Pose: TypeAlias = tuple[float, float, float]
 """Yaw, pitch and roll in degrees."""
 
-# Points of the mesh that keep their places on the head whatever the face does, and where they are:
-# right of the middle, up, and towards the viewer, in units of the distance between the outer
-# corners of the eyes. Each row is a point at the image's left and its counterpart at the right, or
-# a point in the middle twice. The numbers are the mean of 30 meshes that the face mesh network gave
-# for the faces of the store's media, laid over each other (rotation, scale and shift by least
-# squares) and made symmetrical; forehead (10) and chin (152) were made equally far.
+# Points of the mesh that keep their places on the head whatever the face does and that the network
+# sees rather than guesses (eyes, nose, cheeks; not the sides), and where they are: right of the
+# middle, up, and towards the viewer, in units of the distance between the outer corners of the
+# eyes. Each row is a point at the image's left and its counterpart at the right, or a point in the
+# middle twice. The numbers are the mean of 30 meshes that the face mesh network gave for the faces
+# of the store's media, laid over each other (rotation, scale and shift by least squares) and made
+# symmetrical; forehead (10) and chin (152) were made equally far.
 _SHAPE = (
     (33, 263, 0.500, 0.358, -0.298),
     (133, 362, 0.193, 0.345, -0.237),
-    (127, 356, 0.766, 0.260, -0.834),
-    (234, 454, 0.757, 0.108, -0.872),
-    (93, 323, 0.748, -0.044, -0.865),
-    (132, 361, 0.728, -0.205, -0.824),
-    (54, 284, 0.653, 0.695, -0.487),
-    (67, 297, 0.386, 0.872, -0.241),
     (117, 346, 0.581, 0.174, -0.284),
     (119, 348, 0.366, 0.168, -0.190),
     (205, 425, 0.445, -0.073, -0.138),
     (129, 358, 0.237, -0.028, -0.092),
-    (10, 10, 0.0, 0.912, -0.156),
     (168, 168, 0.0, 0.427, -0.063),
     (6, 6, 0.0, 0.342, -0.006),
     (4, 4, 0.0, 0.040, 0.228),
@@ -74,9 +68,8 @@ _UNKNOWN_POSE = 0.5
 def pose_of(points: ArrayLike) -> Pose | None:
     """The pose of a head from its mesh [468, 2 or 3], or else from its five points [5, 2].
 
-    Only x and y count. From a mesh it is right to about 3 degrees, from a detector's five points
-    to about 10. None where the points can be no face's: all one, not finite, or another number of
-    them.
+    Only x and y count. A mesh's pose is told to about 3 degrees, that of five points to about 8.
+    None where the points can be no face's: all one, not finite, or another number of them.
     """
     places = np.asarray(points, np.float64)
     if len(places) not in (_MESH, len(_FIVE)) or not np.isfinite(places).all():
