@@ -11,20 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from mpflow.models.sizes import AUTO_SIDE, GRID, auto_size, parse_size
+from mpflow.models.sizes import parse_size
 from mpflow.stage import MAX_WAIT_MS, Job, Options, Stage, StageContext, Work
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
     from mpflow.models.carry import Plan
-    from mpflow.models.engines import Engines
-    from mpflow.models.store import ModelStore
 
 Share = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 Every = Annotated[int, msgspec.Meta(ge=1, le=30)]
@@ -34,10 +31,10 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
     ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
-    score of a face; 0.6, since a face missed costs more than a thing covered (over 0.7 it adds 2
-    finds to 54 in a street scene). ``weak``: finds of less, down to this, are given too, marked as
-    such: a tracker (stage ``track``) takes them for a face where it has seen one before; 0 leaves
-    them out. ``iou``: overlap that makes two finds one. ``every``: look at every N-th frame only,
+    score of a face; none takes the model's own (yunet 0.6, centerface 0.35). ``weak``: finds of
+    less, down to this, are given too, marked as such: a tracker (stage ``track``) takes them for a
+    face where it has seen one before; 0 leaves them out. ``iou``: overlap that makes two finds one;
+    none takes the model's own. ``every``: look at every N-th frame only,
     or, ``auto``, as often as the motion of the faces and the picture asks for, ``most`` frames and
     0.2 seconds apart at most. Frames between wait for the next look, so that a face which comes
     into the picture is covered in time, and get the faces of both in larger boxes; whatever lies
@@ -45,14 +42,15 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     workers only frames of one batch wait for each other. ``ahead``: how many frames may wait when
     ``every`` is raised while the job runs; 0 takes what it says at its start. ``max_batch`` and
     ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
-    of the manifest; ``path``: a file to use instead of the one it names. ``threads``: 0 takes what
-    the worker may use.
+    of the manifest, or the path of a description of one's own (``.yaml``, see docs/models.md);
+    ``path``: a file to use instead of the one it names. ``threads``: 0 takes what the worker may
+    use.
     """
 
     size: str = "auto"
-    score: Share = 0.6
+    score: Share | None = None
     weak: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0
-    iou: Share = 0.3
+    iou: Share | None = None
     every: Every | Literal["auto"] = 1
     most: Every = 5
     ahead: Annotated[int, msgspec.Meta(ge=0, le=29)] = 0
@@ -72,11 +70,6 @@ class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     def apart(self) -> int:
         """The most frames from one look to the next."""
         return self.most if self.every == "auto" else self.every
-
-    @property
-    def least(self) -> float:
-        """The least score of a find that is given at all."""
-        return min(self.weak, self.score) if self.weak else self.score
 
 
 class Detect(Stage[DetectOptions]):
@@ -133,10 +126,10 @@ class Detect(Stage[DetectOptions]):
         before, self.options = self.options, options
         own = self.context.threads
         try:
-            if (options.threads or own) != (before.threads or own) or self._outgrown():
+            if (options.threads or own) != (before.threads or own) or self._eyes.outgrown(options):
                 self._load()
-            elif options.least != before.least:
-                self._detect_with(self._session)
+            else:
+                self._eyes.follow(options)
         except Exception:
             self.options = before
             raise
@@ -174,77 +167,34 @@ class Detect(Stage[DetectOptions]):
 
     def _look_at(self, frames: Sequence[Frame]) -> list[tuple[Face, ...]]:
         """The faces of each frame, found in one call."""
-        from mpflow.models.upright import to_faces
+        from mpflow.models.upright import inner_sides, to_faces
 
-        size, turns, sure = self._blob_size(frames[0]), self._turns, self.options.score
+        eyes, turns = self._eyes, self._turns
+        sides = frames[0].width, frames[0].height
+        size = eyes.size(*(sides if turns % 2 == 0 else sides[::-1]))
         tensor, scales = self._blobs.fill(frames, size, turns)
-        found = self._detector.detect(tensor)
+        found = eyes.detect(tensor, inner_sides(frames, scales, turns))
         return [
-            to_faces(detections, scale, (frame.width, frame.height), turns, sure)
+            to_faces(detections, scale, (frame.width, frame.height), turns, eyes.sure)
             for frame, scale, detections in zip(frames, scales, found, strict=True)
         ]
-
-    def _blob_size(self, frame: Frame) -> tuple[int, int]:
-        """Width and height of the upright scaled picture."""
-        if self.options.size != "auto":
-            return parse_size(self.options.size)
-        sides = frame.width, frame.height
-        return auto_size(*(sides if self._turns % 2 == 0 else sides[::-1]))
 
     def _load(self) -> None:
         """Open a session; counted, since it is to be kept from file to file."""
         import cv2
 
-        from mpflow.models.sessions import open_session
+        from mpflow.models.opened import OpenedDetector
+        from mpflow.models.store import ModelStore
 
         options, context = self.options, self.context
         threads = options.threads or context.threads
         cv2.setNumThreads(threads)
-        engines = self._engines()
-        self._most = engines.most
+        store = ModelStore(offline=context.offline)
         with context.building():
-            self._session, facts = open_session(
-                self._model_path(),
-                device=options.device,
-                providers=options.providers,
-                threads=threads,
-                warn=context.warn,
-                engines=engines,
+            self._eyes = OpenedDetector(
+                options, store, threads=threads, warn=context.warn, told=context.log.info
             )
-        self._detect_with(self._session)
         self._loads += 1
         context.count("sessions", 1)
-        context.report("session", asdict(facts))
+        context.report("session", asdict(self._eyes.facts))
         context.report("sessions", self._loads)
-
-    def _outgrown(self) -> bool:
-        """Whether pictures are larger now than an engine was built for."""
-        builds = "TensorrtExecutionProvider" in self._session.get_providers()
-        return builds and self._engines().most > self._most
-
-    def _detect_with(self, session: Any) -> None:
-        from mpflow.models.detectors import detector
-
-        options = self.options
-        self._detector = detector(options.model, session, score=options.least, iou=options.iou)
-
-    def _model_path(self) -> Path:
-        if self.options.path:
-            return Path(self.options.path)
-        return self._store().path(self.options.model, self.context.log.info)
-
-    def _engines(self) -> Engines:
-        """Where a runtime that builds engines keeps them: one for all sizes up to the chosen."""
-        from mpflow.models.engines import Engines
-
-        size = self.options.size
-        width, height = (AUTO_SIDE, 384) if size == "auto" else parse_size(size)
-        if max(width, height) < AUTO_SIDE:
-            width, height = AUTO_SIDE, 384
-        folder = self._store().cache_dir / "engines"
-        return Engines.for_pictures(folder, self.max_batch, width, height, GRID)
-
-    def _store(self) -> ModelStore:
-        from mpflow.models.store import ModelStore
-
-        return ModelStore(offline=self.context.offline)

@@ -24,6 +24,7 @@ from mpflow.farm.sink import require_chunks
 from mpflow.farm.split import Split
 from mpflow.importer import check_input
 from mpflow.machine import core_budget
+from mpflow.models.description import is_description
 from mpflow.spec import JobSpec, MediaInfo, PipelineSpec, StageSpec, parts_name
 from mpflow.urls import is_url
 
@@ -153,6 +154,8 @@ def _settled(spec: PipelineSpec, earlier: Plan | None) -> PipelineSpec:
 def _with_whole_path(stage: StageSpec) -> StageSpec:
     """A model or a picture of one's own is found from any folder."""
     files = {name: stage.options.get(name) for name in ("path", "image")}
+    if is_description(str(stage.options.get("model", ""))):
+        files["model"] = stage.options["model"]
     whole = {name: str(absolute(path)) for name, path in files.items() if path}
     return msgspec.structs.replace(stage, options={**stage.options, **whole}) if whole else stage
 

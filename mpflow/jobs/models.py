@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from mpflow.config import preset_names, resolve
+from mpflow.models.description import is_description
 from mpflow.spec import PipelineSpec
 
 
 def models_of(spec: PipelineSpec) -> list[str]:
-    """The names in the manifest; a stage with a ``path`` of its own needs none."""
+    """The names in the manifest; a stage with a ``path`` or a description of its own needs none."""
     options = [stage.options for stage in spec.stages]
     named = [each["model"] for each in options if each.get("model") and not each.get("path")]
-    return list(dict.fromkeys(named))
+    return [name for name in dict.fromkeys(named) if not is_description(name)]
 
 
 def models_of_presets() -> list[str]:

@@ -45,6 +45,9 @@ class Detections:
 class Detector(Protocol):
     """What the detect stage needs of a detector."""
 
+    score: float
+    """The least score of what it finds; may be changed between two calls."""
+
     @property
     def multiple(self) -> int:
         """Both sides of a blob must be a multiple of this many pixels."""
@@ -52,10 +55,6 @@ class Detector(Protocol):
     @property
     def size(self) -> tuple[int, int] | None:
         """Width and height, if it takes blobs of no other size."""
-
-    @property
-    def score(self) -> float:
-        """The least score of what it finds."""
 
     def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]] = ()) -> list[Detections]:
         """Find faces in blobs [n, 3, h, w], float32 BGR 0..255; one result per picture.

@@ -25,11 +25,11 @@ def parse_size(text: str) -> tuple[int, int]:
     return sides
 
 
-def auto_size(width: int, height: int) -> tuple[int, int]:
+def auto_size(width: int, height: int, multiple: int = GRID) -> tuple[int, int]:
     """A size of a picture's own shape: 640 along its longer side, a small one at most doubled."""
     scale = min(AUTO_SIDE / max(width, height), _MOST_ENLARGED)
-    return _round_up(width * scale), _round_up(height * scale)
+    return _round_up(width * scale, multiple), _round_up(height * scale, multiple)
 
 
-def _round_up(side: float) -> int:
-    return max(1, -(-round(side) // GRID)) * GRID
+def _round_up(side: float, multiple: int) -> int:
+    return max(1, -(-round(side) // multiple)) * multiple

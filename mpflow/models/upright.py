@@ -38,6 +38,17 @@ class Blobs:
         return tensor, [fill_upright(frame, out, turns) for frame, out in pairs]
 
 
+def inner_sides(
+    frames: Sequence[Frame], scales: Sequence[float], turns: int
+) -> list[tuple[int, int]]:
+    """Width and height of each upright picture within its blob."""
+    sides = [
+        (round(frame.width * scale), round(frame.height * scale))
+        for frame, scale in zip(frames, scales, strict=True)
+    ]
+    return [(high, wide) for wide, high in sides] if turns % 2 else sides
+
+
 def fill_upright(frame: Frame, out: Floats, turns: int) -> float:
     """Write a frame upright and scaled into ``out`` [3, height, width]; returns the scale."""
     if not turns:

@@ -39,7 +39,7 @@ GROUP = np.array(
 
 @pytest.fixture(scope="module")
 def yunet(model_store: ModelStore) -> YuNet:
-    return YuNet(open_session(model_store.path("yunet"), device="cpu")[0])
+    return YuNet(open_session(model_store.path("yunet"), device="cpu")[0], score=0.7)
 
 
 @pytest.fixture(scope="module")

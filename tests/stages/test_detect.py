@@ -14,11 +14,12 @@ from scenes import FACES
 from mpflow.errors import ConfigError, MpflowError
 from mpflow.memory import MemorySlot
 from mpflow.models.detections import Detections
+from mpflow.models.sizes import auto_size
 from mpflow.models.store import ModelStore
 from mpflow.models.upright import to_faces
 from mpflow.spec import JobSpec, MediaInfo, VideoInfo
 from mpflow.stage import Job, StageContext, Work
-from mpflow.stages.detect import Detect, DetectOptions, auto_size
+from mpflow.stages.detect import Detect, DetectOptions
 from mpflow.tokens import Face, Sighting, Token
 
 
