@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpflow.console.frames import wanted_frames
+from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, encoder_option, for_stages
 from mpflow.errors import ConfigError, OutputError
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should be
     from mpflow.config import Resolved
     from mpflow.jobs import Request
 
+PRESET = "redact"
 _LINES = (".jsonl", ".json")
 _KEYS = {
     "codec": "encode.codec",
@@ -51,7 +53,9 @@ class Arguments:
     yes: bool = False
     no: bool = False
     recursive: bool = False
-    preset: str = "redact"
+    preset: str = PRESET
+    keep: Path | None = None
+    only: Path | None = None
     settings: Sequence[str] = ()
     config: Path | None = None
     codec: str | None = None
@@ -85,6 +89,11 @@ class Arguments:
     tokens: str = ""
     trace: str = ""
 
+    @property
+    def chosen(self) -> str:
+        """The preset, as --keep and --only change it; raises ConfigError for both at once."""
+        return preset_for(self.preset, PRESET, self.keep, self.only)
+
     def check(self) -> None:
         """Raise ConfigError for what is wrong at first sight."""
         if not (self.inputs or self.paths):
@@ -109,7 +118,7 @@ class Arguments:
         return Request(
             [*self.inputs, *self.paths],
             self.output,
-            self.preset,
+            self.chosen,
             "yes" if self.yes else "no" if self.no else "ask",
             self.recursive,
             start=start,
@@ -125,7 +134,7 @@ class Arguments:
         from mpflow.alertcommand import command_words
         from mpflow.config import resolve
 
-        resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
+        resolved = resolve(self.chosen, flags=list(self._flags()), config_file=self.config)
         command_words(resolved.spec.on_alert)
         if resolved.spec.live:
             raise ConfigError(
@@ -156,7 +165,8 @@ class Arguments:
             if (value := getattr(self, name)) is not None:
                 yield key, value, f"flag --{name.replace('_', '-')}"
         if self.device is not None:
-            yield from for_stages(self.preset, "device", self.device, "flag --device")
+            yield from for_stages(self.chosen, "device", self.device, "flag --device")
+        yield from people_flags(self.chosen, self.keep, self.only)
         for text in self.encoder_options:
             yield encoder_option("encode", text)
         if self.ladder:

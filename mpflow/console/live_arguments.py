@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, Where, encoder_option, for_some_stage
 from mpflow.errors import ConfigError
 from mpflow.pictures import require_picture
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from mpflow.config import Resolved
     from mpflow.jobs.live import LiveRequest
 
+PRESET = "live-redact"
 _KEYS = (
     *("max_latency", "memory", "strict", "offline", "log_level", "on_failure", "on_alert"),
     *("core_dumps", "metrics", "name", "alert_p99", "degrade"),
@@ -45,7 +47,9 @@ class LiveArguments:
     source: str
     output: str
     yes: bool = False
-    preset: str = "live-redact"
+    preset: str = PRESET
+    keep: Path | None = None
+    only: Path | None = None
     settings: Sequence[str] = ()
     config: Path | None = None
     max_latency: float | None = None
@@ -82,6 +86,11 @@ class LiveArguments:
     tokens: str = ""
     dry_run: bool = False
 
+    @property
+    def chosen(self) -> str:
+        """The preset, as --keep and --only change it; raises ConfigError for both at once."""
+        return preset_for(self.preset, PRESET, self.keep, self.only)
+
     def check(self) -> None:
         """Raise ConfigError for what is wrong at first sight."""
         if self.as_json and self.output == "-":
@@ -97,7 +106,7 @@ class LiveArguments:
         from mpflow.config import resolve
         from mpflow.jobs.live import check_live
 
-        resolved = resolve(self.preset, flags=list(self._flags()), config_file=self.config)
+        resolved = resolve(self.chosen, flags=list(self._flags()), config_file=self.config)
         command_words(resolved.spec.on_alert)
         check_live(resolved.spec, self.output, to_terminal=is_terminal())
         return resolved
@@ -127,13 +136,14 @@ class LiveArguments:
                 yield name, value, _flag(name)
         for name, (option, where) in _OF_STAGES.items():
             if (value := getattr(self, name)) is not None:
-                yield from for_some_stage(self.preset, option, value, _flag(name), where)
+                yield from for_some_stage(self.chosen, option, value, _flag(name), where)
         if self.workers is not None:
             yield "detect.workers", self.workers, "flag --workers"
+        yield from people_flags(self.chosen, self.keep, self.only)
         if self.ladder:
             yield "ladder", list(self.ladder), "flag --ladder"
         for text in self.encoder_options:
-            yield encoder_option(load_preset(self.preset).stages[-1].key, text)
+            yield encoder_option(load_preset(self.chosen).stages[-1].key, text)
         for text in self.settings:
             yield parse_set(text)
 

@@ -9,6 +9,7 @@ import click
 
 from mpflow.console.giving import F, give
 from mpflow.console.options import of_run
+from mpflow.console.people import PEOPLE
 
 EXIT_CODES = """\b
 Exit status:
@@ -63,6 +64,7 @@ _ENDS = (
         show_default=True,
         help="What to do: a live one of `mpflow presets list`, or a YAML file of your own.",
     ),
+    *PEOPLE,
     click.option(
         "--max-latency",
         type=click.FloatRange(0, min_open=True),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from mpflow.console.giving import F, give
+from mpflow.console.people import PEOPLE
 from mpflow.console.steering_options import STEERING
 
 EXIT_CODES = """\b
@@ -92,6 +93,7 @@ _RUN = (
         show_default=True,
         help="What to do: see `mpflow presets list`, or a YAML file of your own.",
     ),
+    *PEOPLE,
     click.option(
         "--set",
         "settings",

@@ -13,13 +13,15 @@ import clips
 import cv2
 import msgspec
 import numpy as np
+import people
 import pytest
 import scenes
 
 import mpflow
-from mpflow.config import preset_names
+from mpflow.config import preset_names, resolve
 from mpflow.cover import Outline
 from mpflow.graph import Demand, minimum_slots
+from mpflow.importer import build
 from mpflow.models import align
 from mpflow.models.centerface import CenterFace
 from mpflow.models.letterbox import letterbox
@@ -27,6 +29,7 @@ from mpflow.models.sessions import open_session
 from mpflow.models.sface import SFace
 from mpflow.models.store import ModelStore
 from mpflow.models.yunet import YuNet
+from mpflow.stage import Sink, Stage, StageContext
 from mpflow.stages.redact import RedactOptions
 
 DIFFERENT_PERSON = 0.40
@@ -165,12 +168,20 @@ def test_a_lossless_encode_differs_from_the_input_only_under_the_masks(
 
 
 @pytest.mark.parametrize("preset", preset_names())
-def test_every_preset_runs_at_exactly_its_smallest_ring(preset: str, tmp_path: Path) -> None:
+def test_every_preset_runs_at_exactly_its_smallest_ring(
+    preset: str, tmp_path: Path, model_store: ModelStore
+) -> None:
     source = clips.make(tmp_path / "clip.mp4")
-    suffix = "jsonl" if preset == "detect-only" else "mp4"
-    # of the shipped stages only one holds frames back: that of the live preset, for its next look
-    slots = minimum_slots([Demand(holds=2 if preset == "live-redact" else 0)])
-    report = run(source, tmp_path / f"out.{suffix}", preset, slots=slots)
+    settings: dict[str, str] = {}
+    if any(stage.name == "embed" for stage in resolve(preset).spec.stages):
+        folder = people.gallery(model_store, tmp_path / "known", {"anna": ["person-a-2"]})
+        settings = {"embed__gallery": str(folder)}
+    stages = [build(each, StageContext(each.name)) for each in resolve(preset).spec.stages]
+    suffix = getattr(stages[-1], "suffix", "") or ".mp4"
+    # what the shipped stages hold back is known before they are opened
+    holds = [each.holds for each in stages if isinstance(each, (Stage, Sink))]
+    slots = minimum_slots([Demand(holds=most) for most in holds])
+    report = run(source, tmp_path / f"out{suffix}", preset, slots=slots, **settings)
     assert report.slots == slots
     assert report.complete
     if not report.live:
