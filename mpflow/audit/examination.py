@@ -1,0 +1,169 @@
+"""One pair of frames after the other: every face of the input, and every find of the output.
+
+faces of the input, finds of the output -> which find belongs to which face
+    a face       found? detail? (now and then: who is it?)    -> mark, or covered
+    a find left  an enlarged look                             -> mark
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mpflow.audit.eyes import Eyes, Pair, detail, look, looks
+from mpflow.audit.findings import Mark
+from mpflow.audit.matching import Links, explained
+from mpflow.audit.placing import Canvas, placed, placement
+from mpflow.audit.subject import Shot, Subject
+from mpflow.audit.verdicts import EXPOSED, Detail, Evidence, Limits, Verdict, judge, judge_find
+from mpflow.frame import Frame
+from mpflow.policies.identity import People, covered
+from mpflow.tokens import Box, Face, Sighting
+
+SHOT_SIDE, SHOT_AROUND = 160, 2.2
+
+GAP_S = 0.5
+"""Marks of one face that lie nearer belong to one finding."""
+
+_KNOWN_TO_BE_THERE = frozenset({Sighting.SEEN, Sighting.FILLED, Sighting.CARRIED})
+_LEAST_SIDE = 20.0  # pixels: an embedder tells nobody apart in a smaller face
+_MORE_OF_A_COVER = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A frame: its number, its time in seconds from the input's first one, and its faces.
+
+    ``asked``: whether faces in it are to be covered at all.
+    """
+
+    number: int
+    time: float
+    frame: Frame
+    faces: Sequence[Face]
+    asked: bool = True
+
+
+class Examination:
+    """Takes pairs in order and keeps what was found, by subject.
+
+    ``every``: seconds between two looks at who a face is. ``people``: whose faces are to be
+    covered, by the marks that the input's faces have.
+    """
+
+    def __init__(
+        self,
+        eyes: Eyes,
+        canvases: tuple[Canvas, Canvas],
+        limits: Limits,
+        every: float,
+        people: People = "all",
+    ) -> None:
+        self._eyes = eyes
+        self._source, self._target = canvases
+        self._place = placement(*canvases)
+        self._limits = limits
+        self._every = every
+        self._gap = max(GAP_S, 1.5 * every)
+        self._people = people
+        self._untracked = Links(self._gap)
+        self._unexplained = Links(self._gap)
+        self.tracks: dict[int, Subject] = {}
+        self.strays: dict[int, Subject] = {}
+
+    def pair(self, one: View, other: View) -> None:
+        """A frame of the input and that of the output at its time."""
+        pair = Pair(one.frame, other.frame, self._place)
+        places = [placed(face.box, self._place) for face in one.faces]
+        belongs = explained([find.box for find in other.faces], places)
+        for number, face in enumerate(one.faces):
+            mine = [f for f, to in zip(other.faces, belongs, strict=True) if to == number]
+            self._face(pair, one, face, max((find.score for find in mine), default=0.0))
+        for find, to in zip(other.faces, belongs, strict=True):
+            if to is None:
+                self._stray(other.frame, find, one, pair)
+
+    def extra(self, other: View) -> None:
+        """A frame of the output at whose time the input has none."""
+        for find in other.faces:
+            self._stray(other.frame, find, other, None)
+
+    def _face(self, pair: Pair, view: View, face: Face, found: float) -> None:
+        subject = self._subject(face, view.time)
+        subject.seen(view.time)
+        there = face.sighting in _KNOWN_TO_BE_THERE
+        evidence = Evidence(found, detail(pair, face.box) if there else None)
+        exposed = judge(evidence, self._limits) in EXPOSED
+        if _can_be_known(face) and (
+            subject.is_due(view.time, self._every) or (exposed and subject.begins(view.time))
+        ):
+            likeness = self._eyes.likeness(pair, face.points)
+            evidence = Evidence(found, evidence.detail, likeness)
+            subject.sampled = view.time
+            subject.samples += 1
+            subject.likeness = max(subject.likeness, likeness.shown)
+        self._conclude(pair, view, face, subject, evidence)
+
+    def _conclude(
+        self, pair: Pair, view: View, face: Face, subject: Subject, evidence: Evidence
+    ) -> None:
+        verdict = judge(evidence, self._limits)
+
+        def shoot() -> Shot:
+            before, after = looks(pair, face.box, self._source, SHOT_SIDE, SHOT_AROUND)
+            return Shot(view.number, view.time, before, after)
+
+        if verdict not in EXPOSED:
+            area = (face.box[2] - face.box[0]) * (face.box[3] - face.box[1])
+            if face.sighting is Sighting.SEEN and area > _MORE_OF_A_COVER * subject.cover_area:
+                subject.cover, subject.cover_area = shoot(), area
+            return
+        if not (view.asked and covered(face, self._people)):
+            verdict = Verdict.KEPT
+        mark = Mark(
+            view.number,
+            view.time,
+            placed(face.box, self._place),
+            verdict,
+            evidence.found,
+            0.0 if evidence.likeness is None else evidence.likeness.shown,
+            _value(evidence.detail),
+        )
+        subject.add(mark, shoot)
+
+    def _stray(self, frame: Frame, find: Face, view: View, pair: Pair | None) -> None:
+        """A find that no face of the input explains."""
+        closer = self._eyes.nearer(frame, find.box)
+        verdict = judge_find(find.score, closer, self._limits) if view.asked else Verdict.KEPT
+        number = self._unexplained.number(find.box, view.time)
+        subject = self.strays.setdefault(number, Subject(None, self._gap))
+        subject.seen(view.time)
+        mark = Mark(
+            view.number, view.time, find.box, verdict, max(find.score, closer), extra=pair is None
+        )
+        subject.add(mark, lambda: self._shot_of_find(frame, find.box, view, pair))
+
+    def _shot_of_find(self, frame: Frame, box: Box, view: View, pair: Pair | None) -> Shot:
+        if pair is None:
+            alone = look(frame, box, self._target, SHOT_SIDE, SHOT_AROUND)
+            return Shot(view.number, view.time, None, alone)
+        origin = placed(box, np.asarray(np.linalg.inv(self._place)))
+        before, after = looks(pair, origin, self._source, SHOT_SIDE, SHOT_AROUND)
+        return Shot(view.number, view.time, before, after)
+
+    def _subject(self, face: Face, time: float) -> Subject:
+        track = face.track
+        number = self._untracked.number(face.box, time) if track is None else track
+        return self.tracks.setdefault(number, Subject(number, self._gap))
+
+
+def _can_be_known(face: Face) -> bool:
+    x1, y1, x2, y2 = face.box
+    large = max(x2 - x1, y2 - y1) >= _LEAST_SIDE
+    return large and len(face.points) == 5 and face.sighting is Sighting.SEEN
+
+
+def _value(found: Detail | None) -> float:
+    return 0.0 if found is None else found.correlation

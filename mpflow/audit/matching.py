@@ -1,0 +1,82 @@
+"""Which face of the input explains a find in the output, and finds that follow each other.
+
+Boxes are (x1, y1, x2, y2) in pixels of the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from mpflow.tokens import Box
+
+NEAR = 0.25
+"""By what share of its sides a face's box is grown: what is found of a covered face often is the
+edge of its cover."""
+
+_INSIDE = 0.5
+_SAME_PLACE = 0.2
+
+
+def explained(finds: Sequence[Box], faces: Sequence[Box]) -> list[int | None]:
+    """For each find the number of the face that explains it best, None where none does."""
+    return [_best(find, faces) for find in finds]
+
+
+def _best(find: Box, faces: Sequence[Box]) -> int | None:
+    ranked = [(overlap(find, face), number) for number, face in enumerate(faces)]
+    near = [pair for pair in ranked if explains(faces[pair[1]], find)]
+    return max(near, default=(0.0, None), key=lambda pair: pair[0])[1]
+
+
+def explains(face: Box, find: Box) -> bool:
+    """Whether a find belongs to a face: its middle lies near it, or much of one in the other."""
+    x1, y1, x2, y2 = face
+    right, down = (x2 - x1) * NEAR, (y2 - y1) * NEAR
+    x, y = (find[0] + find[2]) / 2, (find[1] + find[3]) / 2
+    if x1 - right <= x <= x2 + right and y1 - down <= y <= y2 + down:
+        return True
+    return shared(face, find) >= _INSIDE * min(_area(face), _area(find)) > 0
+
+
+def overlap(one: Box, other: Box) -> float:
+    """Intersection over union."""
+    both = shared(one, other)
+    return both / (_area(one) + _area(other) - both) if both else 0.0
+
+
+def shared(one: Box, other: Box) -> float:
+    """The area that both have."""
+    width = min(one[2], other[2]) - max(one[0], other[0])
+    height = min(one[3], other[3]) - max(one[1], other[1])
+    return max(width, 0.0) * max(height, 0.0)
+
+
+def _area(box: Box) -> float:
+    return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
+
+
+@dataclass
+class Links:
+    """Numbers for boxes without a track: one that lies where one lay just before has its number.
+
+    They count down from -1, so that none is a track's.
+    """
+
+    patience: float
+    _last: dict[int, tuple[float, Box]] = field(default_factory=dict)
+    _next: int = -1
+
+    def number(self, box: Box, time: float) -> int:
+        """The number of a box at a time in seconds, which must not fall."""
+        self._last = {
+            number: (seen, place)
+            for number, (seen, place) in self._last.items()
+            if time - seen <= self.patience
+        }
+        free = [(overlap(box, p), n) for n, (seen, p) in self._last.items() if seen < time]
+        best, number = max(free, default=(0.0, 0))
+        if best < _SAME_PLACE:
+            number, self._next = self._next, self._next - 1
+        self._last[number] = time, box
+        return number

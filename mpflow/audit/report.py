@@ -1,0 +1,95 @@
+"""The report of an audit: what was checked and with what, what was found, and what that means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from mpflow.audit.findings import Finding
+from mpflow.audit.verdicts import Limits, Verdict
+from mpflow.errors import EXIT_DEGRADED, EXIT_EXPOSED, EXIT_OK
+
+FORMAT = 1
+
+
+class FileFacts(msgspec.Struct, frozen=True):
+    """One of the two videos; ``frames`` were looked at, ``damaged`` packets and frames were not."""
+
+    path: str
+    sha256: str
+    size: int
+    width: int
+    height: int
+    frames: int = 0
+    damaged: int = 0
+
+
+class ModelFacts(msgspec.Struct, frozen=True):
+    """A model that took part, and as what."""
+
+    role: str
+    name: str
+    sha256: str
+
+
+class Timing(msgspec.Struct, frozen=True):
+    """How the frames of both go together.
+
+    ``shift`` is by how many seconds the output's clock is ahead; ``lacking`` frames of the input
+    have none in the output at their time, ``extra`` ones of the output none in the input.
+    """
+
+    paired: int
+    lacking: int
+    extra: int
+    shift: float = 0.0
+
+
+class TrackFacts(msgspec.Struct, frozen=True):
+    """One track of the input: where it is, how often who it is was looked at in the output, the
+    highest likeness of those looks, and the worst that was found. Numbers below 0 are faces that no
+    track was made of."""
+
+    track: int
+    start: float
+    end: float
+    frames: int
+    looks: int
+    likeness: float
+    verdict: Verdict
+
+
+class AuditReport(msgspec.Struct, frozen=True):
+    """Everything that an audit has to say.
+
+    ``findings`` are exposures; ``doubtful`` finds are for a person to judge, ``kept``
+    ones were asked for. ``every``: seconds between two looks at who a face is.
+    """
+
+    mpflow: str
+    made: str
+    input: FileFacts
+    output: FileFacts
+    models: tuple[ModelFacts, ...]
+    limits: Limits
+    every: float
+    timing: Timing
+    remarks: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    doubtful: tuple[Finding, ...]
+    kept: tuple[Finding, ...]
+    tracks: tuple[TrackFacts, ...]
+    format: int = FORMAT
+
+    @property
+    def exit_status(self) -> int:
+        """EXIT_EXPOSED where a face shows, EXIT_DEGRADED where not all could be looked at."""
+        if self.findings:
+            return EXIT_EXPOSED
+        return EXIT_DEGRADED if self.output.damaged else EXIT_OK
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain values, for JSON."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return {**data, "exit_status": self.exit_status}

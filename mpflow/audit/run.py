@@ -1,0 +1,185 @@
+"""An audit from its two files to its report: two pipelines side by side, and this process between.
+
+    Pipeline(input)  --+                              +--> report
+                       +-> paired -> Examination -----+
+    Pipeline(output) --+                              +--> shots for the sheet
+
+The detectors and the tracker run in workers of the engine; this process compares.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from fractions import Fraction
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from mpflow.audit.conclusion import Basis, Result, conclude
+from mpflow.audit.examination import Examination, View
+from mpflow.audit.eyes import Eyes
+from mpflow.audit.pairing import paired, shift, tolerance
+from mpflow.audit.placing import Canvas
+from mpflow.audit.report import FileFacts, ModelFacts, Timing
+from mpflow.audit.wish import Wish
+from mpflow.errors import InputError
+from mpflow.frame import Frame
+from mpflow.media.probe import probe
+from mpflow.models.detectors import detector
+from mpflow.models.fetch import sha256_of
+from mpflow.models.sessions import open_session
+from mpflow.models.sface import SFace
+from mpflow.models.store import ModelStore
+from mpflow.pipeline import Pipeline
+from mpflow.showing import Clock, frames_of
+from mpflow.spec import Job, JobSpec, MediaInfo, RunSpec
+from mpflow.tokens import Token
+
+TRACKS, IDENTITIES, FINDS = "tracks", "identities", "detect-only"
+"""Presets: for the input, for the input of an audit with a gallery, and for the output."""
+
+FIRST, SECOND, EMBEDDER = "yunet", "centerface", "sface"
+_ROLES = {
+    "detector of the input": FIRST,
+    "detector of the output": SECOND,
+    "embedder": EMBEDDER,
+}
+
+_FAINTEST = 0.05  # least score that an enlarged look gives at all
+
+Item = tuple[Token, Frame]
+Both = tuple[MediaInfo, MediaInfo]
+
+
+def audit(wish: Wish, progress: Callable[[int], None] = lambda frames: None) -> Result:
+    """Look at every frame of both files; raises MpflowError for what cannot be looked at.
+
+    ``progress`` is told the number of frames that were compared.
+    """
+    media = probe(str(wish.source)), probe(str(wish.target))
+    wish.spans.check(str(wish.source), frames_of(media[0]), media[0].duration)
+    store = ModelStore(offline=wish.offline)
+    eyes = _eyes(wish, store.pull(_ROLES.values()))
+    canvases = Canvas.of(media[0].video), Canvas.of(media[1].video)
+    examination = Examination(eyes, canvases, wish.limits, wish.every, wish.people)
+    pipelines = Pipeline(_looking_at_input(wish)), Pipeline(_looking_at_output(wish))
+    with ExitStack() as stack:
+        walks = [iter(stack.enter_context(pipeline)) for pipeline in pipelines]
+        timing = _compare(wish, examination, media, (walks[0], walks[1]), progress)
+    source = _file(wish.source, media[0], pipelines[0])
+    target = _file(wish.target, media[1], pipelines[1])
+    return conclude(examination, Basis(wish, source, target, _models(store), timing))
+
+
+def _eyes(wish: Wish, paths: Mapping[str, Path]) -> Eyes:
+    sessions = {
+        name: open_session(paths[name], device=wish.device)[0] for name in (SECOND, EMBEDDER)
+    }
+    return Eyes(SFace(sessions[EMBEDDER]), detector(SECOND, sessions[SECOND], score=_FAINTEST))
+
+
+def _looking_at_input(wish: Wish) -> RunSpec:
+    settings = _settings(wish)
+    if wish.gallery is not None:
+        settings |= {"embed.gallery": str(wish.gallery), "embed.device": wish.device}
+    preset = TRACKS if wish.gallery is None else IDENTITIES
+    return RunSpec(wish.source, preset=preset, set=settings, start=wish.start, stop=wish.stop)
+
+
+def _looking_at_output(wish: Wish) -> RunSpec:
+    second = {"detect.model": SECOND, "detect.score": wish.limits.score}
+    return RunSpec(wish.target, preset=FINDS, set=_settings(wish) | second)
+
+
+def _settings(wish: Wish) -> dict[str, Any]:
+    return {
+        "detect.every": 1,
+        "detect.size": wish.size,
+        "detect.device": wish.device,
+        "detect.workers": wish.workers,
+        "offline": wish.offline,
+    }
+
+
+def _compare(
+    wish: Wish,
+    examination: Examination,
+    media: Both,
+    walks: tuple[Iterator[Item], Iterator[Item]],
+    progress: Callable[[int], None],
+) -> Timing:
+    """Walk through both files side by side."""
+    one, other = next(walks[0], None), next(walks[1], None)
+    if one is None or other is None:
+        raise InputError("there is no frame to compare", cure="check that both files play")
+    rate = _rate(media[0])
+    ahead = shift(_time(one), _time(other), rate, _lacking(wish, media))
+
+    def shifted(item: Item) -> float:
+        return _time(item) - ahead
+
+    counts: Counter[str] = Counter()
+    views = Views(wish, media[0], ahead)
+    inputs, outputs = chain([one], walks[0]), chain([other], walks[1])
+    pairs = paired(inputs, outputs, (_time, shifted), tolerance(rate))
+    for number, (before, after) in enumerate(pairs, start=1):
+        if before is not None and after is not None:
+            examination.pair(views.of_input(before), views.of_output(after))
+            counts["paired"] += 1
+        elif after is not None:
+            examination.extra(views.of_output(after))
+            counts["extra"] += 1
+        progress(number)
+    lacking = number - counts.total()
+    return Timing(counts["paired"], lacking, counts["extra"], ahead)
+
+
+class Views:
+    """Frames as an examination takes them; all times count from the input's first frame."""
+
+    def __init__(self, wish: Wish, source: MediaInfo, ahead: float) -> None:
+        self._spans = wish.spans
+        self._clock = Clock.of(Job(JobSpec("audit", str(wish.source), start=wish.start), source))
+        self._lag = float(self._clock.time) + ahead
+
+    def of_input(self, item: Item) -> View:
+        """A frame of the input."""
+        token, frame = item
+        shown = self._clock.on_show(token)
+        time = float(shown[1] or 0)
+        return View(shown[0], time, frame, token.faces, asked=self._spans.hold(*shown))
+
+    def of_output(self, item: Item) -> View:
+        """A frame of the output; one that stands alone is to be covered whatever its time."""
+        token, frame = item
+        return View(token.seq, _time(item) - self._lag, frame, token.faces)
+
+
+def _time(item: Item) -> float:
+    return item[0].time or 0.0
+
+
+def _rate(media: MediaInfo) -> float:
+    return float(Fraction(*media.video.average_rate)) if media.video.average_rate else 0.0
+
+
+def _lacking(wish: Wish, media: Both) -> int | None:
+    """How many frames fewer the output has, where both files say."""
+    whole, made = (each.video.frames for each in media)
+    if whole is None or made is None:
+        return None
+    return min(whole, wish.stop or whole) - wish.start - made
+
+
+def _file(path: Path, media: MediaInfo, pipeline: Pipeline) -> FileFacts:
+    width, height = Canvas.of(media.video).shown
+    report = pipeline.report
+    frames, damaged = (0, 0) if report is None else (report.frames_written, report.damaged)
+    return FileFacts(str(path), sha256_of(path), media.size, width, height, frames, damaged)
+
+
+def _models(store: ModelStore) -> tuple[ModelFacts, ...]:
+    entry = store.manifest.entry
+    return tuple(ModelFacts(role, name, entry(name).final_sha256) for role, name in _ROLES.items())

@@ -1,0 +1,119 @@
+"""What the evidence on a face in one frame of the output means. Pure: numbers in, a verdict out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    """What is held of a face; the first four are exposures."""
+
+    RECOGNISABLE = "recognisable"
+    VISIBLE = "visible"
+    UNCHANGED = "unchanged"
+    UNEXPLAINED = "unexplained"
+    DOUBTFUL = "doubtful"
+    KEPT = "kept"
+    COVERED = "covered"
+
+
+MEANINGS = {
+    Verdict.RECOGNISABLE: "an embedder takes it for the person of the input",
+    Verdict.VISIBLE: "the second detector finds a face where the input has one",
+    Verdict.UNCHANGED: "its pixels are as in the input, though no detector sees a face",
+    Verdict.UNEXPLAINED: "the second detector finds a face where the input's detector found none",
+    Verdict.DOUBTFUL: "so did it, but not in an enlarged look; no failure, for a person to judge",
+    Verdict.KEPT: "it is left open as asked, by the gallery",
+    Verdict.COVERED: "nothing of a face is found",
+}
+
+_WORST_FIRST = tuple(Verdict)
+
+EXPOSED = frozenset({Verdict.RECOGNISABLE, Verdict.VISIBLE, Verdict.UNCHANGED, Verdict.UNEXPLAINED})
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """From where on evidence counts.
+
+    ``score``: least score of the second detector, low on purpose. ``closer``: mean score of its
+    two enlarged looks that makes a face of a find where the input has none: on real clips faces
+    had at least 0.6, lamps and hands at most 0.39. ``same``: cosine of two embeddings of one
+    person; an output must also be ``lead`` more alike than a picture of the face without any
+    detail is. ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35 left
+    0.70, a mosaic of a third of the default's strength 0.35), and ``depth``: how much of its
+    contrast is left.
+    """
+
+    score: float = 0.2
+    closer: float = 0.4
+    same: float = 0.42
+    lead: float = 0.1
+    detail: float = 0.6
+    depth: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """How much of a face's fine detail an output has: its correlation with the input's (-1..1),
+    and the share of the contrast that is left."""
+
+    correlation: float
+    depth: float
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """Cosines of embeddings: of output and input, and of the input with itself without detail."""
+
+    shown: float
+    blank: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen of one face of the input in one frame of the output.
+
+    ``found`` is the best score of the second detector there, 0 for none. ``detail`` and
+    ``likeness`` are None where they were not looked at.
+    """
+
+    found: float = 0.0
+    detail: Detail | None = None
+    likeness: Likeness | None = None
+
+
+def judge(evidence: Evidence, limits: Limits) -> Verdict:
+    """The worst that the evidence shows."""
+    if evidence.likeness is not None and is_alike(evidence.likeness, limits):
+        return Verdict.RECOGNISABLE
+    if evidence.found >= limits.score:
+        return Verdict.VISIBLE
+    if evidence.detail is not None and is_unchanged(evidence.detail, limits):
+        return Verdict.UNCHANGED
+    return Verdict.COVERED
+
+
+def judge_find(score: float, closer: float, limits: Limits) -> Verdict:
+    """A find where the input has no face, by its score and by that of an enlarged look."""
+    if score < limits.score:
+        return Verdict.COVERED
+    return Verdict.UNEXPLAINED if closer >= limits.closer else Verdict.DOUBTFUL
+
+
+def is_alike(likeness: Likeness, limits: Limits) -> bool:
+    """Whether the output shows the person, more than any covered face would."""
+    return likeness.shown >= max(limits.same, likeness.blank + limits.lead)
+
+
+def is_unchanged(detail: Detail, limits: Limits) -> bool:
+    """Whether the output has the input's own detail."""
+    return detail.correlation >= limits.detail and detail.depth >= limits.depth
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of some verdicts; COVERED of none."""
+    return min(verdicts, key=_WORST_FIRST.index, default=Verdict.COVERED)
