@@ -14,7 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from mpflow.errors import ConfigError
-from mpflow.identity.photos import Reference, UnusablePhoto, people_in, reference
+from mpflow.identity.photos import (
+    SUFFIXES,
+    Reference,
+    UnusablePhoto,
+    contents,
+    people_in,
+    reference,
+)
 from mpflow.models.align import crop
 from mpflow.models.detections import Detector, Floats
 from mpflow.models.embedders import Embedder
@@ -53,7 +60,7 @@ def read_gallery(folder: Path, detector: Detector, embedder: Embedder) -> Galler
     for person, photos in enumerate(people):
         for photo in photos:
             try:
-                data = photo.read_bytes()
+                data = contents(photo)
                 found.append((person, reference(data, detector)))
             except OSError as error:
                 faults.append(f"{_named(photo, folder)} cannot be read: {error.strerror}")
@@ -98,6 +105,6 @@ def _refused(folder: Path, faults: Sequence[str]) -> ConfigError:
     told = [*faults[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     return ConfigError(
         f"the gallery {str(folder)!r} cannot be used: {'; '.join(told)}",
-        cure="each photo has to show one face, from the front and not too small;"
-        " crop the others away or take the photo out",
+        cure=f"each photo ({', '.join(SUFFIXES)}) has to show one face, from the front and not too"
+        " small; crop the others away, or take the file out",
     )

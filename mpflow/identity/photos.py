@@ -24,6 +24,7 @@ LEAST_QUALITY = 0.6
 _SIDES = (640, 320)
 """A face that fills the photo is found in the smaller picture only."""
 
+_NO_PICTURE = "is no picture that can be read"
 _LARGE = 1000.0
 _LITTER = {"thumbs.db", "desktop.ini"}
 
@@ -52,6 +53,13 @@ def people_in(folder: Path) -> list[list[Path]]:
     for entry in _listed(folder):
         people.append(list(_listed(entry)) if entry.is_dir() else [entry])
     return people
+
+
+def contents(photo: Path) -> bytes:
+    """A photo's bytes; raises UnusablePhoto for a file of another kind, and OSError."""
+    if photo.suffix.lower() not in SUFFIXES and not photo.is_dir():
+        raise UnusablePhoto(_NO_PICTURE)
+    return photo.read_bytes()
 
 
 def reference(data: bytes, detector: Detector) -> Reference:
@@ -84,7 +92,7 @@ def _decoded(data: bytes) -> Picture:
     except cv2.error:
         picture = None
     if picture is None:
-        raise UnusablePhoto(f"is no picture that can be read ({', '.join(SUFFIXES)})")
+        raise UnusablePhoto(_NO_PICTURE)
     return picture.astype(np.uint8, copy=False)
 
 
