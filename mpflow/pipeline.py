@@ -27,9 +27,11 @@ from mpflow.desk import Desk
 from mpflow.errors import ConfigError, InternalError, OutputError, PeerLost
 from mpflow.frame import Frame
 from mpflow.graph import plan_workers
-from mpflow.jobs import Request, jobs_of, settle
+from mpflow.jobs import Request, jobs_of
+from mpflow.jobs.ending import conclude
 from mpflow.jobs.folders import folders_for
 from mpflow.jobs.live import LiveRequest, check_live, check_on_line, plan_live
+from mpflow.jobs.sidecar import has_sidecar
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.report import Report
@@ -50,10 +52,10 @@ def run(spec: RunSpec) -> Report:
     if not spec.output:
         raise ConfigError("run() needs an output", cure="set output=, or use mpflow.Pipeline")
     pipeline = _resolve(spec)
-    job = _plan_live(spec, pipeline) if pipeline.live else _plan(spec)
+    job = _plan_live(spec, pipeline) if pipeline.live else _plan(spec, pipeline)
     with folders_for(job), Session() as session:
         session.open(pipeline, log_file=str(spec.log_file))
-        result = settle(job, session.run(job), strict=pipeline.strict)
+        result = conclude(pipeline, job, session.run(job))
     if session.interrupted:
         raise KeyboardInterrupt from result.error
     if result.error is not None:
@@ -208,7 +210,7 @@ class _CallerOrders(Orders):
         super()._note(message)
 
 
-def _plan(spec: RunSpec) -> JobSpec:
+def _plan(spec: RunSpec, pipeline: PipelineSpec) -> JobSpec:
     """The one job of a RunSpec."""
     source, output = os.fspath(spec.input), os.fspath(spec.output)
     if Path(source).is_dir():
@@ -227,6 +229,7 @@ def _plan(spec: RunSpec) -> JobSpec:
             resume=spec.resume,
             tokens=os.fspath(spec.tokens),
             trace=os.fspath(spec.trace),
+            sidecar=has_sidecar(pipeline),
         )
     )
     return job

@@ -51,7 +51,8 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     STAGE.OPTION=VALUE or skip STAGE; ``degrade``: in which runs: live, always or never;
     ``alert_p99``: milliseconds of age that raise an alert when one frame in a hundred is older, 0
     for max_latency; ``metrics``: HOST:PORT where Prometheus may read them; ``name``: what top and
-    ctl may call the run.
+    ctl may call the run; ``sidecar``: write NAME.EXT.mpflow.json beside a redacted video, which
+    says what was done to it.
     """
 
     slots: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 0
@@ -73,6 +74,7 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     alert_p99: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     metrics: str = ""
     name: Annotated[str, msgspec.Meta(pattern=r"^[\w.:@+-]{0,64}$", examples=["front-door"])] = ""
+    sidecar: bool = True
 
 
 class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):

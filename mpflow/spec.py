@@ -92,7 +92,8 @@ class PipelineSpec(Value, frozen=True):
     Under load ``ladder`` is climbed rung by rung (``detect.every=2``, ``skip enhance``): with
     ``degrade`` live in live runs only, always or never. ``alert_p99`` is an age in milliseconds
     that raises an alert, 0 for ``max_latency``'s. ``metrics`` is a HOST:PORT to serve them at,
-    ``name`` what other commands may call the run.
+    ``name`` what other commands may call the run. ``sidecar`` has a redacted video come with a file
+    that says what was done to it.
     """
 
     preset: str
@@ -118,6 +119,7 @@ class PipelineSpec(Value, frozen=True):
     alert_p99: float = 0.0
     metrics: str = ""
     name: str = ""
+    sidecar: bool = True
 
     @property
     def lifetime(self) -> float:
@@ -130,7 +132,7 @@ class PipelineSpec(Value, frozen=True):
         return self.degrade == "always" or (self.degrade == "live" and self.live)
 
 
-_ONLY_SPEED = frozenset({"max_batch", "max_wait_ms", "threads"})
+ONLY_SPEED = frozenset({"max_batch", "max_wait_ms", "threads"})
 """Options that change how fast frames are made, not how they look. An encoder's threads do that."""
 
 
@@ -138,7 +140,7 @@ def settings_of(spec: PipelineSpec) -> dict[str, Any]:
     """What decides how a pipeline's frames look: every stage with its options, by its name."""
     *others, sink = spec.stages
     looks = {
-        stage.name: {key: value for key, value in stage.options.items() if key not in _ONLY_SPEED}
+        stage.name: {key: value for key, value in stage.options.items() if key not in ONLY_SPEED}
         for stage in others
     }
     return {"stages": [s.target for s in spec.stages], **looks, sink.name: sink.options}
@@ -150,10 +152,11 @@ class JobSpec(Value, frozen=True):
     Frames ``start`` up to, not including, ``stop`` are wanted, counted from 0 as they are shown.
     ``resume`` goes on with what an earlier run left in ``parts``, the folder of finished chunks.
     ``chunk`` makes nothing but that range as one chunk in ``parts``. ``tokens`` and ``trace`` are
-    files that get each frame's final token, and a timeline of all workers. ``settings`` are the
-    options of all stages by name, as far as they tell in the output: parts made with others are
-    refused. ``live`` inputs and outputs are streams: nothing of them can be asked for again.
-    ``preview`` is where a picture of the output goes when one is asked for without a place.
+    files that get each frame's final token, and a timeline of all workers; ``sidecar`` is one that
+    says in the end what was done. ``settings`` are the options of all stages by name, as far as
+    they tell in the output: parts made with others are refused. ``live`` inputs and outputs are
+    streams: nothing of them can be asked for again. ``preview`` is where a picture of the output
+    goes when one is asked for without a place.
     """
 
     id: str
@@ -168,6 +171,7 @@ class JobSpec(Value, frozen=True):
     chunk: bool = False
     tokens: str = ""
     trace: str = ""
+    sidecar: str = ""
     settings: dict[str, Any] = {}
     live: bool = False
     preview: str = ""

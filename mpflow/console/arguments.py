@@ -40,6 +40,7 @@ _KEYS = {
     "name": "name",
     "alert_p99": "alert_p99",
     "degrade": "degrade",
+    "sidecar": "sidecar",
 }
 
 
@@ -84,6 +85,7 @@ class Arguments:
     name: str | None = None
     alert_p99: float | None = None
     degrade: str | None = None
+    sidecar: bool | None = None
     ladder: Sequence[str] = ()
     report: Path | None = None
     tokens: str = ""
@@ -110,9 +112,10 @@ class Arguments:
             )
         wanted_frames(self.frames, self.start_frame, self.end_frame)
 
-    def request(self) -> Request:
+    def request(self, resolved: Resolved) -> Request:
         """What to plan."""
         from mpflow.jobs import Request
+        from mpflow.jobs.sidecar import has_sidecar
 
         start, stop = wanted_frames(self.frames, self.start_frame, self.end_frame)
         return Request(
@@ -126,6 +129,7 @@ class Arguments:
             resume=self.resume,
             tokens=self.tokens,
             trace=self.trace,
+            sidecar=has_sidecar(resolved.spec),
             written=[str(path) for path in (self.report, self.log_file) if path is not None],
         )
 

@@ -73,7 +73,7 @@ class Course:
         self.supervisors.serve(resolved.spec, self.wishes.log_file, display.hear)
         outcomes = []
         batch = Batch(self.supervisors.session, self.stops, display)
-        for outcome in batch.run(plan, strict=resolved.spec.strict):
+        for outcome in batch.run(plan, resolved.spec):
             display.ended(outcome)
             outcomes.append(outcome)
         status = exit_status(outcomes)

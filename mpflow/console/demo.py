@@ -14,6 +14,7 @@ from mpflow.console.text import say
 from mpflow.errors import EXIT_OK, InputError, OutputError
 from mpflow.jobs.discover import discover
 from mpflow.jobs.naming import Product
+from mpflow.jobs.sidecar import sidecar_name
 from mpflow.models.store import ModelStore
 
 _REDACTED = Product("redacted")
@@ -82,6 +83,8 @@ def _tell(clip: Clip, folder: Path) -> None:
     click.echo(f"{clip.name}:")
     click.echo(f"  video             {clip.video(folder)}")
     click.echo(f"  before and after  {clip.sheet(folder)}")
+    if (told := sidecar_name(clip.video(folder))).exists():
+        click.echo(f"  what was done     {told}")
     if clip.remark:
         click.echo(f"  note              {clip.remark}")
 

@@ -22,6 +22,7 @@ from mpflow.console.text import counted, say, size
 from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
+    from mpflow.config import Resolved
     from mpflow.farm.draw import Drawn
     from mpflow.farm.split import Split
     from mpflow.spec import JobSpec, SinkSummary
@@ -35,7 +36,7 @@ def plan(arguments: Arguments, split: Split, file: Path | None, *, relative: boo
     split.check()
     with Stops():  # a signal is an error here, which cleans up on its way
         resolved = arguments.resolve()
-        job = _one_job(arguments)
+        job = _one_job(arguments, resolved)
         wish = Wish(split, job.start, job.stop, file, relative, fresh=arguments.yes)
         drawn = draw(job, resolved.spec, wish, warn)
     if arguments.as_json:
@@ -90,11 +91,11 @@ def warn(text: str) -> None:
     say(f"mpflow: warning: {text}")
 
 
-def _one_job(arguments: Arguments) -> JobSpec:
+def _one_job(arguments: Arguments, resolved: Resolved) -> JobSpec:
     """The job to plan: one input, an output that is not there yet."""
     from mpflow.jobs import jobs_of
 
-    jobs = jobs_of(replace(arguments.request(), overwrite="yes"))
+    jobs = jobs_of(replace(arguments.request(resolved), overwrite="yes"))
     if len(jobs) != 1:
         raise ConfigError(
             f"a plan is for one input, not {len(jobs)}", cure="make one for each of them"

@@ -153,6 +153,12 @@ _RUN = (
         default=None,
         help="Let a crashed worker leave a core dump, which holds pictures.",
     ),
+    click.option(
+        "--sidecar/--no-sidecar",
+        default=None,
+        help="Write NAME.EXT.mpflow.json beside a redacted video: what was done to it, by which "
+        "models, and the hashes of input and output.  [default: sidecar]",
+    ),
     *STEERING,
     click.option("--offline/--no-offline", default=None, help="Never use the network."),
     click.option(

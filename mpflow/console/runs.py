@@ -45,7 +45,7 @@ def show_plan(arguments: Arguments) -> None:
 
     arguments.check()
     resolved = arguments.resolve()
-    plan = draw_plan(arguments.request())
+    plan = draw_plan(arguments.request(resolved))
     if arguments.as_json:
         jobs = [
             {
@@ -69,6 +69,6 @@ def _carry_out(
     from mpflow.jobs import draw_plan
 
     resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
-    plan = draw_plan(arguments.request(), confirm_on_terminal(as_json=arguments.as_json))
+    plan = draw_plan(arguments.request(resolved), confirm_on_terminal(as_json=arguments.as_json))
     warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors).run(plan, resolved)

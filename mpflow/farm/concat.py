@@ -17,6 +17,14 @@ from mpflow.farm.numbers import list_text
 from mpflow.farm.plan import Plan, chunk_words
 from mpflow.farm.render import look_at
 from mpflow.farm.sink import sink_of
+from mpflow.jobs.sidecar import (
+    Counted,
+    has_sidecar,
+    remove_sidecar,
+    require_sidecar_ours,
+    with_sidecar,
+    write_sidecar,
+)
 from mpflow.spec import Job, JobSpec, SinkSummary, partial_name, settings_of
 
 
@@ -37,38 +45,54 @@ def concat(
     and Degraded when a strict plan's output is whole, but not all of its frames are as asked.
     """
     summary = None
+    job = _job(plan, asked)
     if asked.overwrite or not is_joined(plan):
-        summary = _with_books(plan, _join(plan, file, asked, warn))
+        summary = _with_books(plan, _join(plan, file, job, warn))
         note_joined(plan)
+    if summary is not None or not Path(job.sidecar).exists():
+        _say_what_was_done(plan, job)
     require_as_asked(plan)
     if asked.remove_parts:
         tear_down(plan)
     return summary
 
 
-def _join(plan: Plan, file: Path, asked: Concat, warn: Callable[[str], None]) -> SinkSummary:
-    final = Path(plan.output)
-    if final.exists() and not asked.overwrite:
-        raise OutputError(f"{plan.output!r} exists already", cure="-y overwrites")
-    from mpflow.media.chunkfile import Damaged
-
-    media = look_at(plan, warn)
-    _require_all(plan, file)
+def _job(plan: Plan, asked: Concat) -> JobSpec:
+    """The whole output, as one run would have made it."""
     job = JobSpec(
         "concat",
         plan.input,
         plan.output,
-        str(partial_name(final)),
+        str(partial_name(Path(plan.output))),
         overwrite=asked.overwrite,
         start=plan.start,
         stop=plan.stop if plan.stop < plan.frames else None,
         parts=plan.parts,
         settings=settings_of(plan.pipeline),
     )
+    return with_sidecar(job) if has_sidecar(plan.pipeline) else job
+
+
+def _join(plan: Plan, file: Path, job: JobSpec, warn: Callable[[str], None]) -> SinkSummary:
+    if Path(plan.output).exists() and not job.overwrite:
+        raise OutputError(f"{plan.output!r} exists already", cure="-y overwrites")
+    require_sidecar_ours(job)
+    from mpflow.media.chunkfile import Damaged
+
+    media = look_at(plan, warn)
+    _require_all(plan, file)
     try:
         return sink_of(plan, warn).join(Job(job, media), plan.chunks)
     except Damaged as error:
         raise _damaged(plan, file, error) from error
+
+
+def _say_what_was_done(plan: Plan, job: JobSpec) -> None:
+    """Write the sidecar, the same as if one run had made the output."""
+    if not job.sidecar:
+        remove_sidecar(job)
+        return
+    write_sidecar(plan.pipeline, job, Counted(chunks_in(plan).pictures, ledger_of(plan)))
 
 
 def _with_books(plan: Plan, summary: SinkSummary) -> SinkSummary:

@@ -5,6 +5,8 @@
     plan.py       both -> JobSpecs, with every conflict found before anything starts
     conflicts.py  what the jobs must not do to each other, to inputs, to outputs that exist
     sidefiles.py  where each job's tokens and timeline go
+    sidecar.py    what says beside an output what was done to it
+    operations.py stages, options and models, told without a name
     folders.py    the folders of outputs
     models.py     the models that a pipeline needs
     settle.py     an output that was not finished is kept if it plays, and named

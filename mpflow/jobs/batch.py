@@ -22,11 +22,11 @@ from mpflow.errors import (
     interruption,
 )
 from mpflow.jobs.conflicts import Planned
+from mpflow.jobs.ending import complete_skipped, conclude
 from mpflow.jobs.folders import folders_for
-from mpflow.jobs.settle import settle
 from mpflow.report import Report
 from mpflow.session import JobResult, Session
-from mpflow.spec import JobSpec
+from mpflow.spec import JobSpec, PipelineSpec
 from mpflow.urls import shown
 
 BREATH_MS = 250
@@ -88,18 +88,18 @@ class Batch:
         self._session: Session | None = None
         self._stopped = False
 
-    def run(self, plan: Sequence[Planned], *, strict: bool = False) -> Iterator[Outcome]:
+    def run(self, plan: Sequence[Planned], spec: PipelineSpec) -> Iterator[Outcome]:
         """Run every job, giving each outcome as soon as it is known.
 
-        ``strict`` makes frames that were damaged or not delivered as asked an error (Degraded) of
-        a job that is done.
+        A ``strict`` pipeline makes frames that were damaged or not delivered as asked an error
+        (Degraded) of a job that is done.
         """
         for planned in plan:
-            outcome = self._without_running(planned) or self._run(planned.job, strict)
+            outcome = self._without_running(planned, spec) or self._run(planned.job, spec)
             self._stopped = self._stopped or isinstance(outcome.error, Interrupted)
             yield outcome
 
-    def _without_running(self, planned: Planned) -> Outcome | None:
+    def _without_running(self, planned: Planned, spec: PipelineSpec) -> Outcome | None:
         """The outcome of a job that does not come to its turn."""
         job = planned.job
         if self._stopped:
@@ -109,20 +109,36 @@ class Batch:
         if planned.error is not None:
             return Outcome(job, Status.FAILED, error=planned.error)
         if planned.skipped:
-            return Outcome(job, Status.SKIPPED, note=planned.skipped)
+            return self._skip(planned, spec)
         return None
 
-    def _run(self, job: JobSpec, strict: bool) -> Outcome:
+    def _skip(self, planned: Planned, spec: PipelineSpec) -> Outcome:
+        try:
+            complete_skipped(spec, planned.job, self._breathe)
+        except Interrupted as error:
+            return Outcome(planned.job, Status.STOPPED, error=error)
+        except MpflowError as error:
+            return Outcome(planned.job, Status.FAILED, error=error)
+        return Outcome(planned.job, Status.SKIPPED, note=planned.skipped)
+
+    def _run(self, job: JobSpec, spec: PipelineSpec) -> Outcome:
         self._watcher.started(job)
         try:
             if self._session is None or not self._session.alive:
                 self._session = self._open_session()
             with folders_for(job):
-                result = settle(job, self._converse(self._session, job), strict=strict)
+                result = self._converse(self._session, job)
+                result = conclude(spec, job, result, self._breathe)
         except MpflowError as error:
             ends = shown(job.input), shown(job.output)
             result = JobResult(Report(job.id, *ends), error)
         return _judge(job, result)
+
+    def _breathe(self) -> None:
+        """In the middle of what takes long after a job: show life, and heed who asks for an end."""
+        self._watcher.idle()
+        if asked := self._stops.take():
+            raise interruption(asked[0], "the output is whole, but its sidecar was not written")
 
     def _converse(self, session: Session, job: JobSpec) -> JobResult:
         """Hear the supervisor and the signals until the job is over."""

@@ -54,11 +54,11 @@ def check_apart(planned: Sequence[Planned], written_besides: Sequence[str] = ())
 
 def _written_by(job: JobSpec) -> Iterator[str]:
     outputs = () if job.output in ("", STDOUT) else (job.output, job.partial, job.parts)
-    yield from (path for path in (*outputs, job.tokens, job.trace) if path)
+    yield from (path for path in (*outputs, job.tokens, job.trace, job.sidecar) if path)
 
 
 def _same(path: str, job: JobSpec, source: str) -> str:
-    if path in (job.output, job.tokens, job.trace):
+    if path in (job.output, job.tokens, job.trace, job.sidecar):
         return f"output {path!r} is the same file as input {source!r}"
     return f"output {job.output!r} is made under the name {path!r}, which is the input {source!r}"
 

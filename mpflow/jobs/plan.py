@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from mpflow.importer import stage_class, target_of
 from mpflow.jobs.conflicts import Confirm, Planned, check_apart, settle_existing
 from mpflow.jobs.discover import VIDEO_SUFFIXES, Found, discover
 from mpflow.jobs.naming import Product, below, beside
+from mpflow.jobs.sidecar import require_sidecar_ours, with_sidecar
 from mpflow.jobs.sidefiles import refuse_foreign, with_side_files
 from mpflow.spec import STDOUT, JobSpec, Overwrite, partial_name, parts_name
 from mpflow.urls import is_url
@@ -34,7 +35,8 @@ class Request:
     ``overwrite``: ``yes`` replaces an output that exists, ``no`` skips that job, ``ask`` asks a
     person. ``recursive`` looks into the folders below an input folder too. ``start``, ``stop`` and
     ``resume`` are for every job, as in JobSpec. ``tokens`` and ``trace`` are a file, or a folder
-    that gets one for each job; ``written`` are files that the run writes besides.
+    that gets one for each job; ``sidecar`` gives each output one; ``written`` are files that the
+    run writes besides.
     """
 
     inputs: Sequence[str]
@@ -47,6 +49,7 @@ class Request:
     resume: bool = False
     tokens: str = ""
     trace: str = ""
+    sidecar: bool = False
     written: Sequence[str] = ()
 
 
@@ -85,9 +88,13 @@ def draw_plan(request: Request, confirm: Confirm | None = None) -> tuple[Planned
     ]
     for kind in ("tokens", "trace"):
         planned = with_side_files(planned, kind, getattr(request, kind), folder)
+    if request.sidecar:
+        planned = [replace(one, job=with_sidecar(one.job)) for one in planned]
     check_apart(planned, request.written)
     if request.overwrite != "yes":
         refuse_foreign(planned, "choose another name; -y overwrites it")
+        for one in planned:
+            require_sidecar_ours(one.job)
     return tuple(settle_existing(planned, request.overwrite, confirm))
 
 

@@ -152,6 +152,7 @@ def test_demo_on_a_file_of_ones_own_makes_a_video_and_a_sheet(
     assert ran.code == 0, ran.err
     assert "people" not in ran.out
     made = sorted(path.name for path in (here / "demo").iterdir())
-    assert [name.partition(".")[2] for name in made] == ["before-after.png", "redacted.mp4"]
+    endings = ["before-after.png", "redacted.mp4", "redacted.mp4.mpflow.json"]
+    assert [name.partition(".")[2] for name in made] == endings
     for name in made:
         assert f"demo/{name}" in ran.out

@@ -1,0 +1,135 @@
+"""What a pipeline does, told to strangers: stages, options and models, but no name and no path.
+
+A file that says who is in a video would be worse than none, and anything a user typed may do so:
+the folder of a gallery, the name of a preset, a label. So only what cannot hold a name is told:
+numbers, truth values, words that a stage itself offers, and defaults. What is left out is listed
+by its option.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from msgspec import inspect
+
+from mpflow.importer import SHORT_NAMES, stage_class
+from mpflow.models.fetch import sha256_of
+from mpflow.models.manifest import Manifest
+from mpflow.presets import preset_names
+from mpflow.spec import ONLY_SPEED, REDACTED, PipelineSpec, StageSpec
+
+_TOLD = frozenset({"codec", "crf", "encoder_preset", "device", "bitrate", "format"})
+"""Free words that are told all the same: FFmpeg or the machine has to know them."""
+
+_MEASURES = re.compile(r"[\d\s.,:;%+xfsm-]*")
+"""Sizes, times and ranges as text: 640x384, 1:05-1:10, f120-f240, 1.5s."""
+
+_A_NAME = "Anna"
+_DESCRIPTIONS = (".yaml", ".yml")
+
+
+def preset_of(spec: PipelineSpec) -> str | None:
+    """The preset's name, where it is one of ours; a user's own may be called after anybody."""
+    return spec.preset if spec.preset in preset_names() else None
+
+
+def operations_of(spec: PipelineSpec) -> list[dict[str, Any]]:
+    """Each stage in order: its kind, the options that can be told, and the names of the others."""
+    return [_operation(stage) for stage in spec.stages]
+
+
+def models_of_stages(spec: PipelineSpec) -> list[dict[str, Any]]:
+    """Each model that a stage names: the kind of stage, its name in the manifest, its sha256.
+
+    A model of the user's own has no name here. Raises what reading its file raises.
+    """
+    manifest = Manifest.shipped()
+    return [each for stage in spec.stages for each in _models(stage, manifest)]
+
+
+def _operation(stage: StageSpec) -> dict[str, Any]:
+    fields = inspect.type_info(stage_class(stage.target).Options)
+    known = fields.fields if isinstance(fields, inspect.StructType) else ()
+    told: dict[str, Any] = {}
+    left_out: list[str] = []
+    ours = Manifest.shipped()
+    for each in (field for field in known if field.name not in ONLY_SPEED):
+        value = stage.options.get(each.name)
+        if _can_be_told(value, each) or (each.name == "model" and str(value) in ours):
+            told[each.name] = value
+        else:
+            left_out.append(each.name)
+    return {"stage": _kind(stage.target), "options": told, "left_out": left_out}
+
+
+def _kind(target: str) -> str:
+    """What a stage is, whatever a preset calls it."""
+    return next((short for short, long in SHORT_NAMES.items() if long == target), target)
+
+
+def _can_be_told(value: Any, field: inspect.Field) -> bool:
+    default = field.default
+    if default is msgspec.NODEFAULT and field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    plain = None if default is msgspec.NODEFAULT else msgspec.to_builtins(default)
+    return field.name in _TOLD or value == plain or _is_plain(value, field.type)
+
+
+def _is_plain(value: Any, kind: inspect.Type) -> bool:
+    match value:
+        case None | bool() | int() | float():
+            return True
+        case str():
+            return value == REDACTED or bool(_MEASURES.fullmatch(value)) or _offers(kind, value)
+        case list() | tuple():
+            return all(_is_plain(each, kind) for each in value)
+        case Mapping():
+            return all(_is_plain(each, kind) for each in value.values())
+        case _:
+            return False
+
+
+def _offers(kind: inspect.Type, value: str) -> bool:
+    """Whether the stage offers the word itself, or takes only text that is never a name."""
+    match kind:
+        case inspect.LiteralType():
+            return value in kind.values
+        case inspect.EnumType():
+            return value in {each.value for each in kind.cls}
+        case inspect.UnionType():
+            return any(_offers(each, value) for each in kind.types)
+        case inspect.StrType(pattern=str(pattern)):
+            return re.search(pattern, value) is not None and re.search(pattern, _A_NAME) is None
+        case _:
+            return False
+
+
+def _models(stage: StageSpec, manifest: Manifest) -> list[dict[str, Any]]:
+    kind, options = _kind(stage.target), stage.options
+    model, path = options.get("model"), options.get("path")
+    if not (model or path):
+        return []
+    if not path and str(model) in manifest:
+        return [{"stage": kind, "model": model, "sha256": manifest.entry(str(model)).final_sha256}]
+    own = Path(str(path or model))
+    told: dict[str, Any] = {"stage": kind, "model": None}
+    if own.suffix in _DESCRIPTIONS:
+        return [{**told, "sha256": _hash(_described(own)), "description_sha256": _hash(own)}]
+    return [{**told, "sha256": _hash(own)}]
+
+
+def _described(description: Path) -> Path:
+    """The file that a model's description names, found from its own folder."""
+    data = yaml.safe_load(description.read_text("utf-8"))
+    file = data.get("file", "") if isinstance(data, dict) else ""
+    return description.absolute().parent / Path(str(file)).expanduser()
+
+
+def _hash(path: Path) -> str | None:
+    """None for what is no file, such as a pack of models that a library finds itself."""
+    return sha256_of(path) if path.is_file() else None

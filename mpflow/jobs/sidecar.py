@@ -1,0 +1,157 @@
+"""The sidecar of a redacted video: OUT.mpflow.json, which says what was done, and to which bytes.
+
+    output has its final name -> input and output hashed -> OUT.mpflow.json.PID -> OUT.mpflow.json
+
+It is written last, so where there is one its output is whole. No path, file name or name of a
+person is in it: it may lie beside a video that anybody gets (mpflow.jobs.operations).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mpflow._version import __version__
+from mpflow.accounts import LedgerSummary
+from mpflow.importer import stage_class
+from mpflow.jobs.sidefiles import require_ours
+from mpflow.layers import redacts
+from mpflow.linefile import file_error
+from mpflow.spec import REDACTED, STDOUT, JobSpec, PipelineSpec
+from mpflow.urls import is_url
+
+FORMAT = 1
+"""Changes when a reader of the file would have to."""
+
+ENDING = ".mpflow.json"
+SIDECAR_BEGINS = re.compile(rb'\{\s*"mpflow_sidecar":\s*\d+,')
+
+_BLOCK = 1 << 20
+
+Breath = Callable[[], None]
+"""Called between two blocks of a file that is hashed; may raise to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The frames of one output, and what became of each of the input's, where that is known."""
+
+    written: int
+    ledger: LedgerSummary | None = None
+
+
+def sidecar_name(output: Path) -> Path:
+    """NAME.EXT.mpflow.json beside NAME.EXT."""
+    return output.with_name(f"{output.name}{ENDING}")
+
+
+def has_sidecar(spec: PipelineSpec) -> bool:
+    """Whether what this pipeline makes gets a sidecar: a video, made by stages that hide people."""
+    *_, sink = spec.stages
+    is_video = not getattr(stage_class(sink.target), "suffix", "")
+    return spec.sidecar and is_video and redacts(stage.target for stage in spec.stages)
+
+
+def with_sidecar(job: JobSpec) -> JobSpec:
+    """The job with the name of its sidecar; one without a file of its own gets none."""
+    if job.live or job.chunk or job.output in ("", STDOUT):
+        return job
+    return msgspec.structs.replace(job, sidecar=str(sidecar_name(Path(job.output))))
+
+
+def require_sidecar_ours(job: JobSpec) -> None:
+    """Raise OutputError where a file of another kind has the sidecar's name, and is to stay."""
+    if job.sidecar and not job.overwrite:
+        cure = "move it away; -y overwrites it, --no-sidecar writes none"
+        require_ours("the sidecar", job.sidecar, SIDECAR_BEGINS, cure)
+
+
+def write_sidecar(
+    spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath = lambda: None
+) -> None:
+    """Write the sidecar of an output that is whole, or not at all; nothing for a job without.
+
+    Raises OutputError or ResourceError, and what ``breathe`` raises.
+    """
+    if not job.sidecar:
+        return
+    path = Path(job.sidecar)
+    making = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        data = _content(spec, job, counted, breathe)
+        text = msgspec.json.format(msgspec.json.encode(data), indent=2)
+        with making.open("wb") as file:
+            file.write(text + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        making.replace(path)
+    except OSError as error:
+        raise file_error(path, error) from error
+    finally:
+        with suppress(OSError):
+            making.unlink()
+
+
+def remove_sidecar(job: JobSpec) -> None:
+    """Remove a sidecar of ours that tells of an output which this job has replaced."""
+    if job.live or job.chunk or not job.overwrite or job.output in ("", STDOUT):
+        return
+    path = sidecar_name(Path(job.output))
+    with suppress(OSError):  # it may stay: its hash tells that it is about another file
+        with path.open("rb") as file:
+            is_ours = SIDECAR_BEGINS.match(file.read(64)) is not None
+        if is_ours:
+            path.unlink()
+
+
+def _content(spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath) -> dict[str, Any]:
+    from mpflow.jobs.operations import models_of_stages, operations_of, preset_of
+
+    return {
+        "mpflow_sidecar": FORMAT,
+        "what": REDACTED,
+        "mpflow": __version__,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "preset": preset_of(spec),
+        "privacy": spec.privacy,
+        "on_failure": spec.on_failure,
+        "operations": operations_of(spec),
+        "models": models_of_stages(spec),
+        "input": _file_facts(job.input, breathe),
+        "output": _file_facts(job.output, breathe),
+        "frames": _frames(job, counted),
+    }
+
+
+def _file_facts(path: str, breathe: Breath) -> dict[str, Any]:
+    """Size and sha256 of a file; of what is none (a URL, a pipe) nothing is known."""
+    if is_url(path) or not Path(path).is_file():
+        return {"size": None, "sha256": None}
+    digest, size = hashlib.sha256(), 0
+    with Path(path).open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+            breathe()
+    return {"size": size, "sha256": digest.hexdigest()}
+
+
+def _frames(job: JobSpec, counted: Counted) -> dict[str, Any]:
+    """The range that was wanted of the input, and what became of its frames."""
+    ledger = counted.ledger
+    names = ("delivered", "masked", "passed", "dropped", "degraded", "faces", "frames_with_faces")
+    return {
+        "start": job.start,
+        "stop": job.stop,
+        "written": counted.written,
+        **{name: None if ledger is None else getattr(ledger, name) for name in names},
+    }
