@@ -37,6 +37,7 @@ SHORT_NAMES: dict[str, str] = {
     "redact": "mpflow.stages.redact:Redact",
     "encode": "mpflow.stages.encode:Encode",
     "faces-json": "mpflow.stages.faces_json:FacesJson",
+    "landmarks": "mpflow.stages.landmarks:Landmarks",
     "receive": "mpflow.stages.receive:Receive",
     "send": "mpflow.stages.send:Send",
     "track": "mpflow.stages.track:Track",

@@ -20,13 +20,16 @@ from numpy.typing import NDArray
 
 from mpflow.models.detections import Floats
 from mpflow.models.warp import warped
-from mpflow.tokens import Face
+from mpflow.tokens import Box, Face
 
 if TYPE_CHECKING:
     from mpflow.frame import Frame
 
 MOST_CROPS = 16
 """The most crops in one call of the network unless another number is asked for."""
+
+# Where a detector's five points usually are, from the middle of its box, in longer sides of it.
+_USUAL = np.array([(-0.18, -0.1), (0.18, -0.1), (0.0, 0.07), (-0.15, 0.24), (0.15, 0.24)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +42,11 @@ class Landmarks:
 
     points: Floats
     score: float
+
+    def is_in(self, box: Box) -> bool:
+        """Whether the middle of the points lies in a box: whether they are that face's."""
+        x, y = ((self.points[:, axis].min() + self.points[:, axis].max()) / 2 for axis in (0, 1))
+        return bool(box[0] <= x <= box[2] and box[1] <= y <= box[3])
 
 
 class LandmarkModel(Protocol):
@@ -74,13 +82,19 @@ class LandmarkModel(Protocol):
 
 
 def fit(
-    model: LandmarkModel, sights: Sequence[tuple[Frame, Face]], most: int = MOST_CROPS
+    model: LandmarkModel,
+    sights: Sequence[tuple[Frame, Face]],
+    most: int = MOST_CROPS,
+    *,
+    turned: float = 0.0,
 ) -> list[Landmarks]:
     """The landmarks of faces, each in its frame; the crops go through the network together.
 
-    Frames may differ, and so may their sizes and formats. ``most`` crops make one call.
+    Frames may differ, and so may their sizes and formats. ``most`` crops make one call. Pictures
+    that are stored turned are upright when they are ``turned`` counter-clockwise by so many
+    degrees.
     """
-    matrices = [model.matrix(*_known(face)) for _, face in sights]
+    matrices = [model.matrix(*_known(face, turned)) for _, face in sights]
     found: list[Landmarks] = []
     for _ in range(model.passes):
         found = _one_pass(model, [frame for frame, _ in sights], matrices, most)
@@ -88,9 +102,21 @@ def fit(
     return found
 
 
-def _known(face: Face) -> tuple[Floats | None, Floats]:
-    five = np.array(face.points, np.float32) if len(face.points) == 5 else None
-    return five, np.array(face.box, np.float32)
+def _known(face: Face, turned: float) -> tuple[Floats | None, Floats]:
+    """The five points of a face, and its box; points are made up where an upright crop needs
+    them."""
+    box = np.array(face.box, np.float32)
+    if len(face.points) == 5:
+        return np.array(face.points, np.float32), box
+    return (_in_box(box, turned) if turned else None), box
+
+
+def _in_box(box: Floats, turned: float) -> Floats:
+    """Where the five points [5, 2] of a face lie in its box, in a picture that is stored turned."""
+    cos, sin = np.cos(np.deg2rad(turned)), np.sin(np.deg2rad(turned))
+    size = (box[2:] - box[:2]).max()
+    places = _USUAL @ np.array([[cos, sin], [-sin, cos]]) * size + (box[:2] + box[2:]) / 2
+    return np.asarray(places, np.float32)
 
 
 def _one_pass(

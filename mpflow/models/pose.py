@@ -78,6 +78,13 @@ def pose_of(points: ArrayLike) -> Pose | None:
     return _solved(shape, np.ascontiguousarray(chosen[:, :2]))
 
 
+def upright(pose: Pose, turned: float) -> Pose:
+    """A pose in a stored picture as it is seen when the picture is shown, turned counter-clockwise
+    by so many degrees."""
+    yaw, pitch, roll = pose
+    return yaw, pitch, (roll - turned + 180) % 360 - 180
+
+
 def quality(pose: Pose | None, size: float, score: float) -> float:
     """How much a crop of a face is worth for an embedder, 0..1.
 
