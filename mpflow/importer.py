@@ -31,6 +31,7 @@ AnyStage = Source[Any] | Stage[Any] | Sink[Any]
 AnyStageClass = type[Source[Any]] | type[Stage[Any]] | type[Sink[Any]]
 
 SHORT_NAMES: dict[str, str] = {
+    "align": "mpflow.stages.align:Align",
     "decode": "mpflow.stages.decode:Decode",
     "detect": "mpflow.stages.detect:Detect",
     "embed": "mpflow.stages.embed:Embed",
@@ -38,6 +39,7 @@ SHORT_NAMES: dict[str, str] = {
     "encode": "mpflow.stages.encode:Encode",
     "faces-json": "mpflow.stages.faces_json:FacesJson",
     "landmarks": "mpflow.stages.landmarks:Landmarks",
+    "pose": "mpflow.stages.pose:Pose",
     "receive": "mpflow.stages.receive:Receive",
     "send": "mpflow.stages.send:Send",
     "track": "mpflow.stages.track:Track",
