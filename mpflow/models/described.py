@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mpflow.errors import ConfigError
 from mpflow.models.description import Picture, converted, read_mapping
 from mpflow.models.detections import Detections, Floats, check_blobs
-from mpflow.models.fitting import Origin, fit, socket_of
+from mpflow.models.fitting import Origin, fit, for_channels, socket_of
 from mpflow.models.makes import Make
 from mpflow.models.ownfiles import CenterFaceFile, YuNetFile
 from mpflow.models.retinaface import RetinaFace
@@ -95,13 +95,9 @@ def prepared(
             corners[number] = x, y
         blobs = placed
     ordered = blobs[:, ::-1] if picture.colour == "rgb" else blobs
-    tensor: NDArray[np.float32] = ordered - _for_channels(picture.mean)
-    tensor /= _for_channels(picture.std)
+    tensor: NDArray[np.float32] = ordered - for_channels(picture.mean)
+    tensor /= for_channels(picture.std)
     return tensor, corners
-
-
-def _for_channels(values: tuple[float, float, float]) -> Floats:
-    return np.array(values, np.float32).reshape(1, 3, 1, 1)
 
 
 def _only_size(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mpflow.errors import ConfigError
 from mpflow.models.description import Description, Names, Pixels, Side, converted, read_mapping
 from mpflow.models.detections import Floats
-from mpflow.models.fitting import Origin, fit, socket_of
+from mpflow.models.fitting import Origin, fit, for_channels, socket_of
 from mpflow.models.landmarks import square_region
 from mpflow.models.makes import Layout
 
@@ -179,8 +179,8 @@ class DescribedLandmarks:
         """
         given = self._points.input
         ordered = crops[..., ::-1] if given.colour == "rgb" else crops
-        tensor = (ordered - np.array(given.mean, np.float32)) / np.array(given.std, np.float32)
-        tensor = np.ascontiguousarray(tensor.transpose(0, 3, 1, 2)).astype(np.float32, copy=False)
+        planes = ordered.transpose(0, 3, 1, 2).astype(np.float32)
+        tensor: Floats = (planes - for_channels(given.mean)) / for_channels(given.std)
         (raw,) = self._network.run(tensor)["points"]
         raw = raw.reshape(len(crops), self.count, -1)
         points = np.zeros((len(crops), self.count, 3), np.float32)

@@ -106,6 +106,11 @@ class Network:
         ]
 
 
+def for_channels(values: tuple[float, float, float]) -> Floats:
+    """A value for each channel [1, 3, 1, 1], to reckon with pictures [n, 3, h, w]."""
+    return np.array(values, np.float32).reshape(1, 3, 1, 1)
+
+
 def fit(  # noqa: PLR0913 - what is held against what
     session: Any,
     socket: Socket,

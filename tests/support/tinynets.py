@@ -55,6 +55,8 @@ class Net:
     trained: Trained
     sides: tuple[int, int] | None = None
     batch: int | str = "n"
+    channels: int = 3
+    more_inputs: list[str] = field(default_factory=list)
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -96,11 +98,14 @@ class Net:
 
     def save(self, path: Path, input_type: int = TensorProto.FLOAT) -> Path:
         width, height = self.sides or ("w", "h")
-        shape = [self.batch, 3, height, width]
+        shape = [self.batch, self.channels, height, width]
         graph = helper.make_graph(
             self.nodes,
             "tiny",
-            [helper.make_tensor_value_info("picture", input_type, shape)],
+            [
+                helper.make_tensor_value_info("picture", input_type, shape),
+                *(helper.make_tensor_value_info(more, 1, [1]) for more in self.more_inputs),
+            ],
             [helper.make_tensor_value_info(each, TensorProto.FLOAT, None) for each in self.outputs],
             self.constants,
         )
