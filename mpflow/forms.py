@@ -16,26 +16,14 @@ from typing import Literal, Protocol
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from mpflow.cover import FULL, Outline, Weights
+from mpflow.heads import UPRIGHT, Direction, Floats, head_box, head_hull, hull_of, up_of
 from mpflow.picture import IntBox, PlaneFormat
 from mpflow.tokens import Box, Face
 
 Part = Literal["face", "head"]
-Floats = npt.NDArray[np.float32]
-Direction = tuple[float, float]
 
-UPRIGHT: Direction = (0.0, -1.0)
-"""Where the top of a head is in a picture that is not turned."""
-
-# How far a head reaches beyond a detector's box, in sides of the box: detectors draw it from the
-# middle of the forehead to the chin. Measured on portraits, hair that stands up included.
-_ABOVE, _BELOW, _BESIDE, _BEHIND = 0.5, 0.2, 0.3, 0.35
-# The same for the hull of a mesh, which goes from the hairline to the chin.
-_HULL_ABOVE, _HULL_BELOW, _HULL_BESIDE = 0.5, 0.12, 0.3
-# From the middle of the eyes the nose of a face in profile stands so many eye distances aside.
-_PROFILE = 0.6
 # A mesh that has this little in common with the detector's box is not that face's.
 _LEAST_COMMON = 0.25
 # A hull is drawn at most this large and its weights are enlarged: they have no detail.
@@ -163,62 +151,22 @@ class Former:
         box = face.box if self.part == "face" else head_box(face, self.up)
         return Around(self.outline, box)
 
-    def around_hull(self, face: Face, polygon: Floats) -> Form:
-        """A form around the hull of a face's mesh; around its box where the two do not agree."""
+    def around_hull(self, face: Face, polygon: Floats, *, whole: bool = True) -> Form:
+        """A form around the hull of a face's points; around its box where the two do not agree.
+
+        Points that are not of the ``whole`` face (few have any on the forehead) are joined by the
+        ellipse in its box.
+        """
         if not agree(polygon, face.box):
             return self.around(face)
+        if not whole:
+            polygon = hull_of(np.vstack([polygon, _ellipse(face.box)]))
         side = (face.box[2] - face.box[0] + face.box[3] - face.box[1]) / 2
         if self.part == "head":
-            polygon = head_hull(polygon, up_of(face, self.up))
+            behind = _ellipse(head_box(face, self.up))  # no point of a mesh lies on hair
+            polygon = hull_of(np.vstack([head_hull(polygon, up_of(face, self.up)), behind]))
         margin = self.outline.margin * side
         return Hull(polygon, margin, max(self.outline.feather * (side / 2 + margin), 1.0))
-
-
-def up_of(face: Face, default: Direction = UPRIGHT) -> Direction:
-    """Where the top of a face's head is: by its points, else its pose, else ``default``."""
-    if len(face.points) == 5:
-        points = np.array(face.points, np.float64)
-        along = points[:2].mean(axis=0) - points[3:].mean(axis=0)
-        if (length := math.hypot(*along)) > 0:
-            return float(along[0] / length), float(along[1] / length)
-    if face.pose is not None:
-        roll = math.radians(face.pose[2])
-        return math.sin(roll), -math.cos(roll)
-    return default
-
-
-def head_box(face: Face, default_up: Direction = UPRIGHT) -> Box:
-    """The box around the whole head: hair, ears and chin, and the back of a head in profile."""
-    x1, y1, x2, y2 = face.box
-    side = max(x2 - x1, y2 - y1)
-    up = up_of(face, default_up)
-    right = -up[1], up[0]
-    turned = _turned(face, right)
-    reach = [
-        (up, _ABOVE),
-        ((-up[0], -up[1]), _BELOW),
-        (right, _BESIDE + _BEHIND * max(-turned, 0)),
-        ((-right[0], -right[1]), _BESIDE + _BEHIND * max(turned, 0)),
-    ]
-
-    def more(x: int, y: int) -> float:
-        return side * sum(far * max(way[0] * x + way[1] * y, 0) for way, far in reach)
-
-    return x1 - more(-1, 0), y1 - more(0, -1), x2 + more(1, 0), y2 + more(0, 1)
-
-
-def head_hull(polygon: Floats, up: Direction) -> Floats:
-    """The hull of a face [n, 2] grown to that of its head."""
-    along = np.array([(-up[1], up[0]), up])  # to the head's right, and up
-    places = polygon @ along.T
-    low, high = places.min(axis=0), places.max(axis=0)
-    half, middle = np.maximum((high - low) / 2, 1e-3), (low + high) / 2
-    tall = high[1] - low[1]
-    offset = (places - middle) / half
-    above = np.where(offset[:, 1] > 0, _HULL_ABOVE, _HULL_BELOW)
-    far = half + tall * np.column_stack([np.full(len(places), _HULL_BESIDE), above])
-    grown: Floats = ((middle + offset * far) @ along).astype(np.float32)
-    return np.asarray(cv2.convexHull(grown)[:, 0], np.float32)
 
 
 def agree(polygon: Floats, box: Box) -> bool:
@@ -232,13 +180,10 @@ def agree(polygon: Floats, box: Box) -> bool:
     return bool(common > _LEAST_COMMON * both)
 
 
-def _turned(face: Face, right: Direction) -> float:
-    """How far a face looks to its picture's right, -1..1 (profile): by its pose or its points."""
-    if face.pose is not None:
-        return math.sin(math.radians(face.pose[0]))
-    if len(face.points) != 5:
-        return 0.0
-    points = np.array(face.points, np.float64)
-    eyes = float(np.hypot(*(points[1] - points[0])))
-    aside = float((points[2] - points[:2].mean(axis=0)) @ right)
-    return max(-1.0, min(1.0, aside / max(eyes * _PROFILE, 1e-3)))
+def _ellipse(box: Box) -> Floats:
+    """Points on the ellipse in a box."""
+    angles = np.linspace(0, 2 * math.pi, 32, endpoint=False)
+    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    across, down = (box[2] - box[0]) / 2, (box[3] - box[1]) / 2
+    points = np.column_stack([x + across * np.cos(angles), y + down * np.sin(angles)])
+    return points.astype(np.float32)

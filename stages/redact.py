@@ -32,10 +32,12 @@ if TYPE_CHECKING:  # see mpflow.stage
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=2)]
 
-_MARGINS = {"face": 0.5, "head": 0.25}
+_MARGINS = {"face": 0.5, "head": 0.2}
 
 # Fewer pixels than this per cell hide nothing in a face of a few pixels.
 _LEAST_CELL = 4.0
+# Meshes of fewer points leave the forehead out (mpflow.models.landmarks).
+_WHOLE_FACE = 468
 # A soft edge draws a face where a cell's hard edge breaks it: detectors lose a blurred face only
 # when its sigma is this many times the cell at which they lose a mosaic.
 _SIGMA_PER_CELL = 1.75
@@ -47,7 +49,7 @@ class RedactOptions(Options, frozen=True, forbid_unknown_fields=True):
     ``method``: with ``image`` the picture of that path is laid over each face, and what shows
     through it is blurred. ``shape``: ``mesh`` follows the face's outline (it needs ``landmarks``
     before it; a face without a mesh gets an ellipse). ``region``: the face, or the ``head`` with
-    hair, ears and chin. ``margin``: share of the side added on each side; null takes 0.5, and 0.25
+    hair, ears and chin. ``margin``: share of the side added on each side; null takes 0.5, and 0.2
     of a head. ``feather``: share of the radius over which the cover fades, outside of the margin.
     ``cells``: mosaic cells along the longer side of a face; ``strength``: how many times coarser
     than that. ``colour``: of ``solid``, and of frames covered whole. ``people``: all, all
@@ -145,7 +147,8 @@ class Redact(Stage[RedactOptions]):
     def _turn(self, turns: int) -> None:
         """Pictures are shown turned by so many quarters, counter-clockwise."""
         from mpflow.cover import Outline
-        from mpflow.forms import UPRIGHT, Former
+        from mpflow.forms import Former
+        from mpflow.heads import UPRIGHT
         from mpflow.replacement import Replacement
 
         options, up = self.options, UPRIGHT
@@ -183,7 +186,8 @@ class Redact(Stage[RedactOptions]):
 
             mesh = frame.attached(face, "mesh")
             if mesh is not None and np.isfinite(mesh).all():
-                return self._former.around_hull(face, mesh_outline(mesh))
+                whole = len(mesh) >= _WHOLE_FACE
+                return self._former.around_hull(face, mesh_outline(mesh), whole=whole)
         return self._former.around(face)
 
     def _extent(self, form: Form) -> Box:
