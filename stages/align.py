@@ -6,7 +6,7 @@ token.faces -> five points -> similarity to a template -> crop ("crop") and matr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -70,10 +70,13 @@ class Align(Stage[AlignOptions]):
     def _aligned(self, token: Token, frame: Frame) -> Token:
         chosen = self._chosen(token.faces)
         cut = [
-            self._cut(frame, face) if number in chosen else (None, None)
+            self._cut(frame, face) if number in chosen else None
             for number, face in enumerate(token.faces)
         ]
-        arrays = {CROP: [crop for crop, _ in cut], MATRIX: [matrix for _, matrix in cut]}
+        arrays: dict[str, list[npt.NDArray[Any] | None]] = {
+            CROP: [each[0] if each else None for each in cut],
+            MATRIX: [each[1] if each else None for each in cut],
+        }
         return token.with_faces(frame.attach(token.faces, arrays))
 
     def _chosen(self, faces: Sequence[Face]) -> set[int]:
