@@ -26,8 +26,8 @@ HEIGHT, WIDTH, FACE = 320, 288, 100
 
 
 def place(number: int) -> slice:
-    """The columns of the person who stands at place ``number``, whatever the others' covers do."""
-    return slice(number * WIDTH + WIDTH // 5, (number + 1) * WIDTH - WIDTH // 5)
+    """The columns of the person who stands at place ``number``; covers of others end before."""
+    return slice(number * WIDTH, (number + 1) * WIDTH)
 
 
 def picture(store: ModelStore, names: Sequence[str], time: float = 0.0) -> scenes.Picture:
