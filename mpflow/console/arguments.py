@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpflow.console.covering import Covering, with_mesh
 from mpflow.console.frames import wanted_frames
 from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, encoder_option, for_stages
@@ -57,6 +58,12 @@ class Arguments:
     preset: str = PRESET
     keep: Path | None = None
     only: Path | None = None
+    method: str | None = None
+    replacement: Path | None = None
+    shape: str | None = None
+    cover_head: bool | None = None
+    strength: float | None = None
+    spans: str | None = None
     settings: Sequence[str] = ()
     config: Path | None = None
     codec: str | None = None
@@ -93,8 +100,21 @@ class Arguments:
 
     @property
     def chosen(self) -> str:
-        """The preset, as --keep and --only change it; raises ConfigError for both at once."""
-        return preset_for(self.preset, PRESET, self.keep, self.only)
+        """The preset, as --keep, --only and --shape change it; raises ConfigError for the first two
+        at once."""
+        return with_mesh(preset_for(self.preset, PRESET, self.keep, self.only), PRESET, self.shape)
+
+    @property
+    def covering(self) -> Covering:
+        """How faces are to be covered."""
+        return Covering(
+            self.method,
+            self.replacement,
+            self.shape,
+            cover_head=self.cover_head,
+            strength=self.strength,
+            spans=self.spans,
+        )
 
     def check(self) -> None:
         """Raise ConfigError for what is wrong at first sight."""
@@ -171,6 +191,7 @@ class Arguments:
         if self.device is not None:
             yield from for_stages(self.chosen, "device", self.device, "flag --device")
         yield from people_flags(self.chosen, self.keep, self.only)
+        yield from self.covering.flags(self.chosen)
         for text in self.encoder_options:
             yield encoder_option("encode", text)
         if self.ladder:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mpflow.console.covering import Covering, with_mesh
 from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, Where, encoder_option, for_some_stage
 from mpflow.errors import ConfigError
@@ -50,6 +51,11 @@ class LiveArguments:
     preset: str = PRESET
     keep: Path | None = None
     only: Path | None = None
+    method: str | None = None
+    replacement: Path | None = None
+    shape: str | None = None
+    cover_head: bool | None = None
+    strength: float | None = None
     settings: Sequence[str] = ()
     config: Path | None = None
     max_latency: float | None = None
@@ -88,8 +94,9 @@ class LiveArguments:
 
     @property
     def chosen(self) -> str:
-        """The preset, as --keep and --only change it; raises ConfigError for both at once."""
-        return preset_for(self.preset, PRESET, self.keep, self.only)
+        """The preset, as --keep, --only and --shape change it; raises ConfigError for the first two
+        at once."""
+        return with_mesh(preset_for(self.preset, PRESET, self.keep, self.only), PRESET, self.shape)
 
     def check(self) -> None:
         """Raise ConfigError for what is wrong at first sight."""
@@ -140,6 +147,13 @@ class LiveArguments:
         if self.workers is not None:
             yield "detect.workers", self.workers, "flag --workers"
         yield from people_flags(self.chosen, self.keep, self.only)
+        yield from Covering(
+            self.method,
+            self.replacement,
+            self.shape,
+            cover_head=self.cover_head,
+            strength=self.strength,
+        ).flags(self.chosen)
         if self.ladder:
             yield "ladder", list(self.ladder), "flag --ladder"
         for text in self.encoder_options:

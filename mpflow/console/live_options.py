@@ -7,6 +7,7 @@ import math
 
 import click
 
+from mpflow.console.covering import COVERING
 from mpflow.console.giving import F, give
 from mpflow.console.options import of_run
 from mpflow.console.people import PEOPLE
@@ -65,6 +66,7 @@ _ENDS = (
         help="What to do: a live one of `mpflow presets list`, or a YAML file of your own.",
     ),
     *PEOPLE,
+    *COVERING,
     click.option(
         "--max-latency",
         type=click.FloatRange(0, min_open=True),

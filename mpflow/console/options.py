@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from mpflow.console.covering import COVERING, SPANS
 from mpflow.console.giving import F, give
 from mpflow.console.people import PEOPLE
 from mpflow.console.steering_options import STEERING
@@ -94,6 +95,8 @@ _RUN = (
         help="What to do: see `mpflow presets list`, or a YAML file of your own.",
     ),
     *PEOPLE,
+    *COVERING,
+    SPANS,
     click.option(
         "--set",
         "settings",

@@ -25,7 +25,8 @@ from mpflow.jobs.sidefiles import refuse_foreign, with_side_files
 from mpflow.spec import STDOUT, JobSpec, Overwrite, partial_name, parts_name
 from mpflow.urls import is_url
 
-_WORDS = {"redact": "redacted", "detect-only": "faces"}
+_REDACTING = ("redact", "redact-except", "redact-only", "redact-mesh")
+_WORDS = {**dict.fromkeys(_REDACTING, "redacted"), "detect-only": "faces"}
 
 
 @dataclass(frozen=True, slots=True)
