@@ -9,7 +9,7 @@ Whatever does not fit is a ModelError that names both the file and the key of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -126,19 +126,29 @@ def fit(  # noqa: PLR0913 - what is held against what
     does not run, or gives nothing that is laid out in one of ``layouts``.
     """
     known = [each.name for each in session.get_outputs()]
-    for role, wanted in names.items():
-        for name in wanted:
-            if name not in known:
-                what = f"it has no output {name!r}; it has: {', '.join(known)}"
-                raise origin.error(what, f"correct outputs.{role}")
+    _check_names(names, known, {role for layout in layouts for role in layout}, origin)
     values, single = _tried(session, socket, sides, origin)
     shapes = {name: value.shape for name, value in zip(known, values, strict=True)}
     socket = replace(socket, single=single)
-    for layout in layouts:
+    for layout in (each for each in layouts if names.keys() <= each.keys()):
         found = _roles(layout, names, shapes, single=single)
         if found is not None:
             return Network(session, socket, found, layout)
     raise origin.error(_what_is_missing(layouts, names, shapes, sides), _CURE)
+
+
+def _check_names(
+    names: Mapping[str, Sequence[str]], known: Sequence[str], roles: Collection[str], origin: Origin
+) -> None:
+    """Raise ModelError for a role or an output that there is none of."""
+    for role, wanted in names.items():
+        if role not in roles:
+            what = f"outputs.{role} is none of this make's; known: {', '.join(sorted(roles))}"
+            raise origin.error(what, "correct outputs")
+        for name in wanted:
+            if name not in known:
+                what = f"it has no output {name!r}; it has: {', '.join(known)}"
+                raise origin.error(what, f"correct outputs.{role}")
 
 
 _CURE = (

@@ -137,6 +137,7 @@ def two_inputs(net: Net, alive: int) -> None:
             r"points is said to be bbox_8, bbox_16, bbox_32",
         ),
         ({}, {"outputs": {"points": "kps_8"}}, "points is said to be kps_8"),
+        ({}, {"outputs": {"point": "kps_8"}}, r"outputs\.point is none.*boxes, points, scores"),
     ],
 )
 def test_a_file_that_does_not_fit_its_description_is_refused_and_both_are_named(
