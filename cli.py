@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from mpflow import __version__
-from mpflow.console import farm_options, live_options
+from mpflow.console import audit_options, farm_options, live_options
 from mpflow.console.door import Door
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
 from mpflow.console.title import hide_credentials_in_title
@@ -127,7 +127,9 @@ def ctl(run: str, action: str, words: tuple[str, ...], as_json: bool) -> None:
 @cli.command(epilog=farm_options.EXIT_CODES, short_help="Cut a video into chunks for a farm.")
 @farm_options.plan_options
 @click.pass_context
-def plan(ctx: click.Context, /, file: Path | None, relative: bool, **given: Any) -> None:
+def plan(
+    ctx: click.Context, /, file: Path | None, relative: bool, analyse: bool, **given: Any
+) -> None:
     """Cut a video into chunks that many machines can make, and note everything they need.
 
     The configuration is resolved now, once, and written to the plan with the input, the output
@@ -142,7 +144,7 @@ def plan(ctx: click.Context, /, file: Path | None, relative: bool, **given: Any)
 
     words = ("chunk_frames", "chunk_seconds", "chunks")
     split = Split(*(given.pop(word) for word in words))
-    farm.plan(Arguments(**given), split, file, relative=relative)
+    ctx.exit(farm.plan(Arguments(**given), split, file, relative=relative, analyse=analyse))
 
 
 @cli.command(epilog=farm_options.EXIT_CODES, short_help="Make chunks of a plan.")
@@ -176,6 +178,22 @@ def concat(
     from mpflow.console import farm
 
     farm.concat(file, yes=yes, keep_parts=keep_parts, as_json=as_json)
+
+
+@cli.command(epilog=audit_options.EXIT_CODES, short_help="Look for faces that still show.")
+@audit_options.audit_options
+@click.pass_context
+def audit(ctx: click.Context, /, **given: Any) -> None:
+    """Whether OUT, made from IN, still shows faces: when, whose, and how it is known.
+
+    A second detector looks at every frame of OUT, and its finds are held against the tracks of the
+    faces in IN. An embedder tries to recognise those faces in OUT, and their fine detail is
+    compared. See docs/audit.md for what that proves and what it does not.
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    from mpflow.console import audit as room
+
+    ctx.exit(room.show_audit(room.AuditArguments(**given)))
 
 
 @cli.command(short_help="Redact two sample clips, or a video of your own.")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mpflow import __version__
+from mpflow.audit.claims import claims_of
 from mpflow.audit.examination import Examination
 from mpflow.audit.findings import Finding
 from mpflow.audit.remarks import Seen, remarks
 from mpflow.audit.report import AuditReport, FileFacts, ModelFacts, Timing, TrackFacts
 from mpflow.audit.subject import Shot, Subject
-from mpflow.audit.verdicts import EXPOSED, Verdict
+from mpflow.audit.verdicts import Kind, Verdict, kind_of
 from mpflow.audit.wish import Wish
 
 
@@ -40,13 +40,12 @@ class Result:
 def conclude(examination: Examination, basis: Basis) -> Result:
     """Sort what was found, and put it beside what was compared."""
     tracks = dict(sorted(examination.tracks.items()))
+    subjects = (*tracks.values(), *examination.strays.values())
     rows = sorted(
-        _rows([*tracks.values(), *examination.strays.values()]), key=lambda row: row[0].start
+        (row for subject in subjects for row in subject.findings()), key=lambda row: row[0].start
     )
-    shots = tuple(row for kind in _ORDER for row in rows if row[0].verdict in kind)
-    exposed, doubtful, kept = (
-        tuple(finding for finding, _ in rows if finding.verdict in kind) for kind in _ORDER
-    )
+    kinds = [[row for row in rows if kind_of(row[0].verdict) is kind] for kind in Kind]
+    exposed, doubtful, kept = (tuple(finding for finding, _ in kind) for kind in kinds)
     facts = {number: _facts(number, subject) for number, subject in tracks.items()}
     report = AuditReport(
         mpflow=__version__,
@@ -57,7 +56,7 @@ def conclude(examination: Examination, basis: Basis) -> Result:
         limits=basis.wish.limits,
         every=basis.wish.every,
         timing=basis.timing,
-        remarks=remarks(Seen(basis.source, basis.target, basis.timing, len(tracks))),
+        remarks=remarks(_seen(basis, len(tracks))),
         findings=exposed,
         doubtful=doubtful,
         kept=kept,
@@ -68,16 +67,12 @@ def conclude(examination: Examination, basis: Basis) -> Result:
         for number, subject in tracks.items()
         if subject.cover is not None and subject.verdict is Verdict.COVERED
     )
-    return Result(report, shots, covers)
+    return Result(report, tuple(row for kind in kinds for row in kind), covers)
 
 
-_ORDER = (EXPOSED, frozenset({Verdict.DOUBTFUL}), frozenset({Verdict.KEPT}))
-
-
-def _rows(subjects: list[Subject]) -> Iterator[tuple[Finding, Shot | None]]:
-    for subject in subjects:
-        for finding in subject.findings():
-            yield finding, subject.shot_of(finding)
+def _seen(basis: Basis, tracks: int) -> Seen:
+    claims = claims_of(basis.wish.target)
+    return Seen(basis.source, basis.target, basis.timing, tracks, basis.wish, claims)
 
 
 def _facts(number: int, subject: Subject) -> TrackFacts:
@@ -86,7 +81,7 @@ def _facts(number: int, subject: Subject) -> TrackFacts:
         subject.first or 0.0,
         subject.last,
         subject.frames,
-        subject.samples,
+        subject.looks,
         subject.likeness,
         subject.verdict,
     )

@@ -8,7 +8,8 @@ faces of the input, finds of the output -> which find belongs to which face
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import log2
 
 import numpy as np
 
@@ -17,7 +18,16 @@ from mpflow.audit.findings import Mark
 from mpflow.audit.matching import Links, explained
 from mpflow.audit.placing import Canvas, placed, placement
 from mpflow.audit.subject import Shot, Subject
-from mpflow.audit.verdicts import EXPOSED, Detail, Evidence, Limits, Verdict, judge, judge_find
+from mpflow.audit.verdicts import (
+    EXPOSED,
+    Detail,
+    Evidence,
+    Limits,
+    Verdict,
+    is_faint,
+    judge,
+    judge_find,
+)
 from mpflow.frame import Frame
 from mpflow.policies.identity import People, covered
 from mpflow.tokens import Box, Face, Sighting
@@ -29,7 +39,6 @@ GAP_S = 0.5
 
 _KNOWN_TO_BE_THERE = frozenset({Sighting.SEEN, Sighting.FILLED, Sighting.CARRIED})
 _LEAST_SIDE = 20.0  # pixels: an embedder tells nobody apart in a smaller face
-_MORE_OF_A_COVER = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,8 @@ class Examination:
         belongs = explained([find.box for find in other.faces], places)
         for number, face in enumerate(one.faces):
             mine = [f for f, to in zip(other.faces, belongs, strict=True) if to == number]
-            self._face(pair, one, face, max((find.score for find in mine), default=0.0))
+            find = max(mine, key=lambda each: each.score, default=None)
+            self._face(pair, one, face, find)
         for find, to in zip(other.faces, belongs, strict=True):
             if to is None:
                 self._stray(other.frame, find, one, pair)
@@ -90,21 +100,25 @@ class Examination:
         for find in other.faces:
             self._stray(other.frame, find, other, None)
 
-    def _face(self, pair: Pair, view: View, face: Face, found: float) -> None:
+    def _face(self, pair: Pair, view: View, face: Face, find: Face | None) -> None:
         subject = self._subject(face, view.time)
         subject.seen(view.time)
-        there = face.sighting in _KNOWN_TO_BE_THERE
-        evidence = Evidence(found, detail(pair, face.box) if there else None)
+        evidence = self._evidence(pair, face, find)
         exposed = judge(evidence, self._limits) in EXPOSED
-        if _can_be_known(face) and (
-            subject.is_due(view.time, self._every) or (exposed and subject.begins(view.time))
-        ):
+        if _can_be_known(face) and subject.is_due(view.time, self._every, exposed=exposed):
             likeness = self._eyes.likeness(pair, face.points)
-            evidence = Evidence(found, evidence.detail, likeness)
-            subject.sampled = view.time
-            subject.samples += 1
-            subject.likeness = max(subject.likeness, likeness.shown)
+            evidence = replace(evidence, likeness=likeness)
+            subject.looked(view.time, likeness.shown)
         self._conclude(pair, view, face, subject, evidence)
+
+    def _evidence(self, pair: Pair, face: Face, find: Face | None) -> Evidence:
+        """What every frame is looked at for."""
+        there = face.sighting in _KNOWN_TO_BE_THERE
+        found = 0.0 if find is None else find.score
+        evidence = Evidence(found, detail=detail(pair, face.box) if there else None)
+        if find is not None and is_faint(evidence, self._limits):
+            return replace(evidence, closer=self._eyes.nearer(pair.target, find.box))
+        return evidence
 
     def _conclude(
         self, pair: Pair, view: View, face: Face, subject: Subject, evidence: Evidence
@@ -113,12 +127,10 @@ class Examination:
 
         def shoot() -> Shot:
             before, after = looks(pair, face.box, self._source, SHOT_SIDE, SHOT_AROUND)
-            return Shot(view.number, view.time, before, after)
+            return Shot(view.time, before, after)
 
-        if verdict not in EXPOSED:
-            area = (face.box[2] - face.box[0]) * (face.box[3] - face.box[1])
-            if face.sighting is Sighting.SEEN and area > _MORE_OF_A_COVER * subject.cover_area:
-                subject.cover, subject.cover_area = shoot(), area
+        if verdict is Verdict.COVERED:
+            subject.covered(_area_of_cover(face), shoot)
             return
         if not (view.asked and covered(face, self._people)):
             verdict = Verdict.KEPT
@@ -148,15 +160,23 @@ class Examination:
     def _shot_of_find(self, frame: Frame, box: Box, view: View, pair: Pair | None) -> Shot:
         if pair is None:
             alone = look(frame, box, self._target, SHOT_SIDE, SHOT_AROUND)
-            return Shot(view.number, view.time, None, alone)
+            return Shot(view.time, None, alone)
         origin = placed(box, np.asarray(np.linalg.inv(self._place)))
         before, after = looks(pair, origin, self._source, SHOT_SIDE, SHOT_AROUND)
-        return Shot(view.number, view.time, before, after)
+        return Shot(view.time, before, after)
 
     def _subject(self, face: Face, time: float) -> Subject:
         track = face.track
         number = self._untracked.number(face.box, time) if track is None else track
         return self.tracks.setdefault(number, Subject(number, self._gap))
+
+
+def _area_of_cover(face: Face) -> float:
+    """How good a picture of its cover a face makes; in steps, so that few are taken."""
+    if face.sighting is not Sighting.SEEN:
+        return 0.0
+    x1, y1, x2, y2 = face.box
+    return float(2 ** round(log2(max((x2 - x1) * (y2 - y1), 1.0))))
 
 
 def _can_be_known(face: Face) -> bool:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mpflow.audit.claims import Claims, advice, contradictions
 from mpflow.audit.report import FileFacts, Timing
+from mpflow.audit.wish import Wish
 from mpflow.audit.words import counted
 
 
@@ -17,11 +19,19 @@ class Seen:
     target: FileFacts
     timing: Timing
     tracks: int
+    wish: Wish
+    claims: Claims | None = None
 
 
 def remarks(seen: Seen) -> tuple[str, ...]:
     """Every oddity, as a sentence each."""
-    return (*_on_files(seen.source, seen.target), *_on_timing(seen.timing), *_on_faces(seen))
+    return (
+        *_on_files(seen.source, seen.target),
+        *contradictions(seen.claims, seen.source.sha256, seen.target.sha256),
+        *advice(seen.claims, seen.wish),
+        *_on_timing(seen.timing),
+        *_on_faces(seen),
+    )
 
 
 def _on_files(source: FileFacts, target: FileFacts) -> Iterator[str]:

@@ -11,6 +11,7 @@ from mpflow.audit.verdicts import Limits, Verdict
 from mpflow.errors import EXIT_DEGRADED, EXIT_EXPOSED, EXIT_OK
 
 FORMAT = 1
+"""Changes when a reader of the JSON would have to."""
 
 
 class FileFacts(msgspec.Struct, frozen=True):
@@ -80,7 +81,6 @@ class AuditReport(msgspec.Struct, frozen=True):
     doubtful: tuple[Finding, ...]
     kept: tuple[Finding, ...]
     tracks: tuple[TrackFacts, ...]
-    format: int = FORMAT
 
     @property
     def exit_status(self) -> int:
@@ -92,4 +92,4 @@ class AuditReport(msgspec.Struct, frozen=True):
     def as_data(self) -> dict[str, Any]:
         """As plain values, for JSON."""
         data: dict[str, Any] = msgspec.to_builtins(self)
-        return {**data, "exit_status": self.exit_status}
+        return {"mpflow_audit": FORMAT, **data, "exit_status": self.exit_status}

@@ -23,7 +23,7 @@ from mpflow.audit.eyes import Eyes
 from mpflow.audit.pairing import paired, shift, tolerance
 from mpflow.audit.placing import Canvas
 from mpflow.audit.report import FileFacts, ModelFacts, Timing
-from mpflow.audit.wish import Wish
+from mpflow.audit.wish import EMBEDDER, FIRST, SECOND, Wish
 from mpflow.errors import InputError
 from mpflow.frame import Frame
 from mpflow.media.probe import probe
@@ -40,7 +40,6 @@ from mpflow.tokens import Token
 TRACKS, IDENTITIES, FINDS = "tracks", "identities", "detect-only"
 """Presets: for the input, for the input of an audit with a gallery, and for the output."""
 
-FIRST, SECOND, EMBEDDER = "yunet", "centerface", "sface"
 _ROLES = {
     "detector of the input": FIRST,
     "detector of the output": SECOND,
@@ -51,17 +50,23 @@ _FAINTEST = 0.05  # least score that an enlarged look gives at all
 
 Item = tuple[Token, Frame]
 Both = tuple[MediaInfo, MediaInfo]
+Progress = Callable[[int, int | None], None]
 
 
-def audit(wish: Wish, progress: Callable[[int], None] = lambda frames: None) -> Result:
+def audit(
+    wish: Wish,
+    progress: Progress = lambda frames, total: None,
+    told: Callable[[str], None] = lambda text: None,
+) -> Result:
     """Look at every frame of both files; raises MpflowError for what cannot be looked at.
 
-    ``progress`` is told the number of frames that were compared.
+    ``progress`` hears how many frames were compared, of how many if that is known; ``told`` what
+    takes time before.
     """
     media = probe(str(wish.source)), probe(str(wish.target))
     wish.spans.check(str(wish.source), frames_of(media[0]), media[0].duration)
     store = ModelStore(offline=wish.offline)
-    eyes = _eyes(wish, store.pull(_ROLES.values()))
+    eyes = _eyes(wish, store.pull(_ROLES.values(), told))
     canvases = Canvas.of(media[0].video), Canvas.of(media[1].video)
     examination = Examination(eyes, canvases, wish.limits, wish.every, wish.people)
     pipelines = Pipeline(_looking_at_input(wish)), Pipeline(_looking_at_output(wish))
@@ -108,7 +113,7 @@ def _compare(
     examination: Examination,
     media: Both,
     walks: tuple[Iterator[Item], Iterator[Item]],
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> Timing:
     """Walk through both files side by side."""
     one, other = next(walks[0], None), next(walks[1], None)
@@ -131,7 +136,7 @@ def _compare(
         elif after is not None:
             examination.extra(views.of_output(after))
             counts["extra"] += 1
-        progress(number)
+        progress(number, media[1].video.frames)
     lacking = number - counts.total()
     return Timing(counts["paired"], lacking, counts["extra"], ahead)
 

@@ -1,4 +1,8 @@
-"""What the audit keeps of one face: a track of the input, or finds that follow each other."""
+"""What the audit keeps of one face: a track of the input, or finds that follow each other.
+
+verdict -> exposure | doubt | kept -> a strand of marks, with a shot where each stretch is worst
+        -> covered                 -> one shot of all
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mpflow.audit.eyes import Picture
 from mpflow.audit.findings import Finding, Mark, finding_of, stretches
-from mpflow.audit.verdicts import EXPOSED, Verdict, worst
+from mpflow.audit.verdicts import Kind, Verdict, kind_of, worst
 
 _CLEARER = 0.05  # so much higher a score or likeness must be for another picture
 
@@ -16,34 +20,60 @@ _CLEARER = 0.05  # so much higher a score or likeness must be for another pictur
 class Shot:
     """Pictures of a face, of the input (None where it has no frame) and of the output."""
 
-    frame: int
     time: float
     before: Picture | None
     after: Picture
 
 
+Shoot = Callable[[], Shot]
+
+
+@dataclass
+class Strand:
+    """Marks of one kind, in the order of time; ``gap`` seconds without one end a stretch."""
+
+    gap: float
+    marks: list[Mark] = field(default_factory=list)
+    shots: list[Shot] = field(default_factory=list)
+    _shown: Mark | None = None
+
+    def begins(self, time: float) -> bool:
+        """Whether a mark at a time would begin a stretch."""
+        return not self.marks or time - self.marks[-1].time > self.gap
+
+    def add(self, mark: Mark, shoot: Shoot) -> None:
+        """Keep a mark, and a shot where it is the worst of its stretch so far."""
+        fresh = self.begins(mark.time)
+        self.marks.append(mark)
+        if fresh or self._shown is None or _is_worse(mark, self._shown):
+            if not fresh:
+                self.shots.pop()
+            self.shots.append(shoot())
+            self._shown = mark
+
+    def findings(self, track: int | None) -> Iterator[tuple[Finding, Shot | None]]:
+        """One for each stretch, with its shot."""
+        for part in stretches(self.marks, self.gap):
+            finding = finding_of(track, part)
+            within = (shot for shot in self.shots if finding.start <= shot.time <= finding.end)
+            yield finding, next(within, None)
+
+
 @dataclass
 class Subject:
-    """One face over time. ``kept`` marks are of a face that is left open as asked.
-
-    Marks come in the order of time. Of each stretch one shot is kept, where it is worst; ``cover``
-    is one of a frame in which nothing was found.
-    """
+    """One face over time; ``track`` is None for finds that no track explains."""
 
     track: int | None
     gap: float
     frames: int = 0
     first: float | None = None
     last: float = 0.0
-    samples: int = 0
+    looks: int = 0
     likeness: float = 0.0
-    sampled: float | None = None
-    marks: list[Mark] = field(default_factory=list)
-    kept: list[Mark] = field(default_factory=list)
-    shots: list[Shot] = field(default_factory=list)
+    strands: dict[Kind, Strand] = field(default_factory=dict)
     cover: Shot | None = None
     cover_area: float = 0.0
-    _shown: Mark | None = None
+    _looked: float | None = None
 
     def seen(self, time: float) -> None:
         """It is there in one more frame."""
@@ -51,44 +81,42 @@ class Subject:
         self.last = time
         self.frames += 1
 
-    def is_due(self, time: float, every: float) -> bool:
-        """Whether the last look at who it is lies ``every`` seconds back."""
-        return self.sampled is None or time - self.sampled >= every
+    def is_due(self, time: float, every: float, *, exposed: bool) -> bool:
+        """Whether to look at who it is: the last look lies ``every`` seconds back, or a stretch in
+        which it is exposed begins."""
+        if self._looked is None or time - self._looked >= every:
+            return True
+        strand = self.strands.get(Kind.EXPOSURE)
+        return exposed and (strand is None or strand.begins(time))
 
-    def begins(self, time: float) -> bool:
-        """Whether a mark at a time would begin a stretch."""
-        last = max((marks[-1].time for marks in (self.marks, self.kept) if marks), default=None)
-        return last is None or time - last > self.gap
+    def looked(self, time: float, likeness: float) -> None:
+        """It was looked at who it is."""
+        self._looked = time
+        self.looks += 1
+        self.likeness = max(self.likeness, likeness)
 
-    def add(self, mark: Mark, shoot: Callable[[], Shot]) -> None:
-        """Keep a mark, and a shot where it is the worst of its stretch so far."""
-        fresh = self.begins(mark.time)
-        (self.kept if mark.verdict is Verdict.KEPT else self.marks).append(mark)
-        if fresh or self._shown is None or _is_worse(mark, self._shown):
-            if not fresh and self.shots:
-                self.shots.pop()
-            self.shots.append(shoot())
-            self._shown = mark
+    def add(self, mark: Mark, shoot: Shoot) -> None:
+        """Keep what is held of it in one frame; raises KeyError for a covered one."""
+        self.strands.setdefault(kind_of(mark.verdict), Strand(self.gap)).add(mark, shoot)
 
-    def findings(self) -> Iterator[Finding]:
-        """One for each stretch, those that are kept last."""
-        for marks in (self.marks, self.kept):
-            for part in stretches(marks, self.gap):
-                yield finding_of(self.track, part)
+    def covered(self, area: float, shoot: Shoot) -> None:
+        """Nothing was found in a frame; the largest such face is shown."""
+        if area > self.cover_area:
+            self.cover, self.cover_area = shoot(), area
 
-    def shot_of(self, finding: Finding) -> Shot | None:
-        """The shot of a stretch."""
-        within = [s for s in self.shots if finding.start <= s.time <= finding.end]
-        return within[0] if within else None
+    def findings(self) -> Iterator[tuple[Finding, Shot | None]]:
+        """Every finding, with its shot."""
+        for strand in self.strands.values():
+            yield from strand.findings(self.track)
 
     @property
     def verdict(self) -> Verdict:
         """The worst that was found."""
-        return worst(mark.verdict for mark in (*self.marks, *self.kept))
+        return worst(mark.verdict for strand in self.strands.values() for mark in strand.marks)
 
 
 def _is_worse(mark: Mark, shown: Mark) -> bool:
     if mark.verdict is not shown.verdict:
-        return mark.verdict in EXPOSED and worst((mark.verdict, shown.verdict)) is mark.verdict
+        return worst((mark.verdict, shown.verdict)) is mark.verdict
     more = max(mark.score - shown.score, mark.likeness - shown.likeness)
     return more > _CLEARER

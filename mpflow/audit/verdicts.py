@@ -23,33 +23,58 @@ class Verdict(StrEnum):
 
 MEANINGS = {
     Verdict.RECOGNISABLE: "an embedder takes it for the person of the input",
-    Verdict.VISIBLE: "the second detector finds a face where the input has one",
+    Verdict.VISIBLE: "the second detector sees a face where the input has one",
     Verdict.UNCHANGED: "its pixels are as in the input, though no detector sees a face",
-    Verdict.UNEXPLAINED: "the second detector finds a face where the input's detector found none",
-    Verdict.DOUBTFUL: "so did it, but not in an enlarged look; no failure, for a person to judge",
+    Verdict.UNEXPLAINED: "the second detector sees a face where the input's detector found none",
+    Verdict.DOUBTFUL: "faintly found, but in no enlarged look: no failure, for a person to judge",
     Verdict.KEPT: "it is left open as asked, by the gallery",
     Verdict.COVERED: "nothing of a face is found",
 }
 
 _WORST_FIRST = tuple(Verdict)
 
-EXPOSED = frozenset({Verdict.RECOGNISABLE, Verdict.VISIBLE, Verdict.UNCHANGED, Verdict.UNEXPLAINED})
+
+class Kind(StrEnum):
+    """What follows from a verdict: a failure, a question to a person, or nothing, as asked."""
+
+    EXPOSURE = "exposure"
+    DOUBT = "doubt"
+    KEPT = "kept"
+
+
+_KINDS = {
+    Verdict.RECOGNISABLE: Kind.EXPOSURE,
+    Verdict.VISIBLE: Kind.EXPOSURE,
+    Verdict.UNCHANGED: Kind.EXPOSURE,
+    Verdict.UNEXPLAINED: Kind.EXPOSURE,
+    Verdict.DOUBTFUL: Kind.DOUBT,
+    Verdict.KEPT: Kind.KEPT,
+}
+EXPOSED = frozenset(verdict for verdict, kind in _KINDS.items() if kind is Kind.EXPOSURE)
+
+
+def kind_of(verdict: Verdict) -> Kind:
+    """The kind of a verdict; COVERED has none, and raises KeyError."""
+    return _KINDS[verdict]
 
 
 class Limits(msgspec.Struct, frozen=True):
     """From where on evidence counts.
 
-    ``score``: least score of the second detector, low on purpose. ``closer``: mean score of its
-    two enlarged looks that makes a face of a find where the input has none: on real clips faces
-    had at least 0.6, lamps and hands at most 0.39. ``same``: cosine of two embeddings of one
-    person; an output must also be ``lead`` more alike than a picture of the face without any
-    detail is. ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35 left
-    0.70, a mosaic of a third of the default's strength 0.35), and ``depth``: how much of its
-    contrast is left.
+    ``score``: least score of the second detector, low on purpose. So low, it also finds lamps, and
+    covers with a helmet above: a find that is not ``sure``, of a face with no ``trace`` of the
+    input's detail, counts when the mean score of two enlarged looks is ``closer`` (on real clips
+    faces had at least 0.7 there, lamps and hands at most 0.45). ``same``: cosine of two embeddings
+    of one person; an output must also be ``lead`` more alike than a picture of the face without
+    any detail is. ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35
+    left 0.70, a mosaic of a third of the default's strength 0.35, the default 0.15), and ``depth``:
+    how much of its contrast is left.
     """
 
     score: float = 0.2
-    closer: float = 0.4
+    sure: float = 0.6
+    closer: float = 0.5
+    trace: float = 0.3
     same: float = 0.42
     lead: float = 0.1
     detail: float = 0.6
@@ -77,11 +102,12 @@ class Likeness:
 class Evidence:
     """What was seen of one face of the input in one frame of the output.
 
-    ``found`` is the best score of the second detector there, 0 for none. ``detail`` and
-    ``likeness`` are None where they were not looked at.
+    ``found`` is the best score of the second detector there, 0 for none, and ``closer`` the mean
+    of its enlarged looks. What was not looked at is None.
     """
 
     found: float = 0.0
+    closer: float | None = None
     detail: Detail | None = None
     likeness: Likeness | None = None
 
@@ -90,18 +116,26 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     """The worst that the evidence shows."""
     if evidence.likeness is not None and is_alike(evidence.likeness, limits):
         return Verdict.RECOGNISABLE
-    if evidence.found >= limits.score:
+    is_found = evidence.found >= limits.score
+    if is_found and not is_faint(evidence, limits):
         return Verdict.VISIBLE
     if evidence.detail is not None and is_unchanged(evidence.detail, limits):
         return Verdict.UNCHANGED
-    return Verdict.COVERED
+    return Verdict.DOUBTFUL if is_found else Verdict.COVERED
 
 
 def judge_find(score: float, closer: float, limits: Limits) -> Verdict:
-    """A find where the input has no face, by its score and by that of an enlarged look."""
+    """A find where the input has no face, by its score and by that of its enlarged looks."""
     if score < limits.score:
         return Verdict.COVERED
     return Verdict.UNEXPLAINED if closer >= limits.closer else Verdict.DOUBTFUL
+
+
+def is_faint(evidence: Evidence, limits: Limits) -> bool:
+    """Whether nothing but one low score speaks for a find: it takes an enlarged look."""
+    if evidence.found >= limits.sure or (evidence.closer or 0.0) >= limits.closer:
+        return False
+    return evidence.detail is not None and evidence.detail.correlation < limits.trace
 
 
 def is_alike(likeness: Likeness, limits: Limits) -> bool:

@@ -9,6 +9,9 @@ from mpflow.audit.verdicts import Limits
 from mpflow.policies.identity import People
 from mpflow.spans import Spans
 
+FIRST, SECOND, EMBEDDER = "yunet", "centerface", "sface"
+"""Models by name: the detectors of the input and of the output, and who tells faces apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
