@@ -22,7 +22,7 @@ from mpflow.tokens import Token
 Doubles = NDArray[np.float64]
 
 # How far points may be from the line, as a share of the face's size, for their frame to count
-# (a standard deviation). The mesh network trembles by a tenth of that.
+# (a standard deviation). The mesh network trembles by less than half of that on a small face.
 _NEAR = 0.012
 
 _LEAST = 3  # frames; a line through two of them is where they are
