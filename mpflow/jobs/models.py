@@ -8,10 +8,11 @@ from mpflow.spec import PipelineSpec
 
 
 def models_of(spec: PipelineSpec) -> list[str]:
-    """The names in the manifest; a stage with a ``path`` or a description of its own needs none."""
+    """The names in the manifest; a stage with a ``path``, a description or another package's model
+    needs none."""
     options = [stage.options for stage in spec.stages]
     named = [each["model"] for each in options if each.get("model") and not each.get("path")]
-    return [name for name in dict.fromkeys(named) if not is_description(name)]
+    return [name for name in dict.fromkeys(named) if not is_description(name) and ":" not in name]
 
 
 def models_of_presets() -> list[str]:
