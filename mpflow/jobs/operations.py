@@ -30,6 +30,7 @@ _MEASURES = re.compile(r"[\d\s.,:;%+xfsm-]*")
 """Sizes, times and ranges as text: 640x384, 1:05-1:10, f120-f240, 1.5s."""
 
 _A_NAME = "Anna"
+_BY_INSIGHTFACE = "insightface:"
 _DESCRIPTIONS = (".yaml", ".yml")
 
 
@@ -116,7 +117,7 @@ def _models(stage: StageSpec, manifest: Manifest) -> list[dict[str, Any]]:
         return []
     if not path and str(model) in manifest:
         return [{"stage": kind, "model": model, "sha256": manifest.entry(str(model)).final_sha256}]
-    own = Path(str(path or model))
+    own = Path(str(path or model).removeprefix(_BY_INSIGHTFACE)).expanduser()
     told: dict[str, Any] = {"stage": kind, "model": None}
     if own.suffix in _DESCRIPTIONS:
         return [{**told, "sha256": _hash(_described(own)), "description_sha256": _hash(own)}]
