@@ -39,9 +39,10 @@ class LandmarksOptions(Options, frozen=True, forbid_unknown_fields=True):
     either side the trembling of a track's mesh is taken out, 0 leaves it; ``ahead``: for so many
     later frames each frame waits for that. With fewer than ``smooth`` more of those before count;
     0 in live runs, where it would be delay. With several workers nothing is smoothed. ``crops``:
-    faces in one call of the network. ``model``: a landmark network of the manifest. ``max_batch``,
-    ``max_wait_ms``: frames in one batch, and how long it waits for them. ``threads``: 0 takes what
-    the worker may use.
+    faces in one call of the network. ``model``: a landmark network of the manifest, or the path of
+    a description of one's own (``.yaml``, see docs/models.md). ``max_batch``, ``max_wait_ms``:
+    frames in one batch, and how long it waits for them. ``threads``: 0 takes what the worker may
+    use.
     """
 
     model: str = "facemesh"

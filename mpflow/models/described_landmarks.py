@@ -13,7 +13,7 @@ crop, at the third of its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -112,17 +112,6 @@ def load_landmarks(path: Path) -> Points:
         known = ", ".join(map(str, KINDS))
         raise ConfigError(f"{path} describes no landmarks: {said}", cure=f"known: {known}")
     return converted(path, data, kind, kind.convention)
-
-
-def open_landmarks(model: str, session_of: Callable[[Path], Any]) -> DescribedLandmarks:
-    """The network that the description at the path ``model`` means; ``session_of`` opens its file.
-
-    Raises ConfigError for a wrong description, ModelError for a file that does not fit it.
-    """
-    path = Path(model)
-    points = load_landmarks(path)
-    file = points.found(path)
-    return DescribedLandmarks(session_of(file), points, Origin(path, file))
 
 
 class DescribedLandmarks:

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tinynets
+import tinydetectors
 import yaml
 from numpy.typing import NDArray
-from tinynets import BOX, POINTS, STRIDES, SURE, Net, Trained
+from tinydetectors import BOX, POINTS, STRIDES, SURE
+from tinynets import Net, Trained
 
 from mpflow.models.described import DescribedDetector, prepared
 from mpflow.models.description import Letterbox, Picture
@@ -29,62 +30,62 @@ SIZE = (192, 128)
 
 # decoder, how its pictures are prepared, the network, whether its size is fixed, more keys
 CASES: dict[str, tuple[str, Trained, Build, bool, dict[str, Any]]] = {
-    "scrfd": ("scrfd", SCRFD, tinynets.scrfd, False, {}),
+    "scrfd": ("scrfd", SCRFD, tinydetectors.scrfd, False, {}),
     "scrfd with one anchor": (
         "scrfd",
         SCRFD,
-        partial(tinynets.scrfd, anchors=1),
+        partial(tinydetectors.scrfd, anchors=1),
         False,
         {"anchors": 1},
     ),
     "scrfd without a batch": (
         "scrfd",
         SCRFD,
-        partial(tinynets.scrfd, batched=False),
+        partial(tinydetectors.scrfd, batched=False),
         False,
         {},
     ),
-    "retinaface": ("retinaface", RETINA, tinynets.retinaface, False, {}),
+    "retinaface": ("retinaface", RETINA, tinydetectors.retinaface, False, {}),
     "retinaface before the softmax": (
         "retinaface",
         RETINA,
-        partial(tinynets.retinaface, before_softmax=True),
+        partial(tinydetectors.retinaface, before_softmax=True),
         False,
         {"scores": "logits"},
     ),
     "retinaface by names": (
         "retinaface",
         RETINA,
-        tinynets.retinaface,
+        tinydetectors.retinaface,
         False,
         {"outputs": {"boxes": "boxes", "scores": ["scores"]}},
     ),
-    "yolov5-face": ("yolov5-face", YOLO, tinynets.yolov5_raw, False, {}),
+    "yolov5-face": ("yolov5-face", YOLO, tinydetectors.yolov5_raw, False, {}),
     "yolov5-face by channels": (
         "yolov5-face",
         YOLO,
-        partial(tinynets.yolov5_raw, apart=False),
+        partial(tinydetectors.yolov5_raw, apart=False),
         False,
         {},
     ),
-    "yolov5-face finished": ("yolov5-face", YOLO, tinynets.yolov5_finished, True, {}),
-    "yolov8-face": ("yolov8-face", YOLO, tinynets.yolov8_raw, False, {}),
+    "yolov5-face finished": ("yolov5-face", YOLO, tinydetectors.yolov5_finished, True, {}),
+    "yolov8-face": ("yolov8-face", YOLO, tinydetectors.yolov8_raw, False, {}),
     "yolov8-face of eight bins": (
         "yolov8-face",
         YOLO,
-        partial(tinynets.yolov8_raw, sure=False, bins=8),
+        partial(tinydetectors.yolov8_raw, sure=False, bins=8),
         False,
         {"bins": 8},
     ),
-    "yolov8-face finished": ("yolov8-face", YOLO, tinynets.yolov8_finished, True, {}),
+    "yolov8-face finished": ("yolov8-face", YOLO, tinydetectors.yolov8_finished, True, {}),
     "yolov8-face finished, plain points": (
         "yolov8-face",
         YOLO,
-        partial(tinynets.yolov8_finished, sure=False),
+        partial(tinydetectors.yolov8_finished, sure=False),
         True,
         {},
     ),
-    "yunet": ("yunet", Trained("bgr"), tinynets.yunet, False, {}),
+    "yunet": ("yunet", Trained("bgr"), tinydetectors.yunet, False, {}),
 }
 
 
@@ -141,7 +142,7 @@ def test_a_make_reads_its_boxes_and_points_alone_and_in_a_batch(
 
 def test_centerface_by_description_reads_its_boxes_and_points(tmp_path: Path) -> None:
     net = Net(Trained("rgb"))
-    tinynets.centerface(net)
+    tinydetectors.centerface(net)
     net.save(tmp_path / "tiny.onnx")
     one, other = opened(tmp_path, decoder="centerface").detect(red_at((8, 12), (40, 20), stride=4))
     check(one, (8, 12))
@@ -150,7 +151,7 @@ def test_centerface_by_description_reads_its_boxes_and_points(tmp_path: Path) ->
 
 def test_names_tell_outputs_apart_that_have_one_shape(tmp_path: Path) -> None:
     net = Net(Trained("bgr"))
-    tinynets.centerface(net)
+    tinydetectors.centerface(net)
     for node, name in zip(net.nodes[1::2], ("heat", "offset", "size", "points"), strict=True):
         node.output[0] = name
     net.outputs = ["heat", "offset", "size", "points"]

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tinynets
 import yaml
 from numpy.typing import NDArray
-from tinynets import Net, Trained
 
 from mpflow.errors import ConfigError, ModelError
 from mpflow.memory import MemorySlot
-from mpflow.models.described_landmarks import DescribedLandmarks, open_landmarks
+from mpflow.models.described_landmarks import DescribedLandmarks
+from mpflow.models.landmarkers import landmarker, landmarker_file
 from mpflow.models.landmarks import back, fit
 from mpflow.models.sessions import open_session
 from mpflow.tokens import Face
@@ -23,27 +24,14 @@ SHARES = RNG.uniform(0.2, 0.8, (203, 2))
 PEAKS = np.column_stack([RNG.uniform(10, 54, (68, 2)), RNG.uniform(0.6, 1, 68)])
 
 
-def net_of(values: NDArray[Any], side: int, name: str, batch: int | str = "n") -> Net:
-    """A network that gives ``values``, the first number of which grows by one for each pure red
-    picture (half of it for a half red one)."""
-    net = Net(Trained("rgb", std=(255.0,) * 3), (side, side), batch)
-    red = net.cells(side, [(0.0, 1.0)])
-    moves = np.zeros((1, *values.shape), np.float32)
-    moves.flat[0] = 1
-    shape = net.constant(np.array([-1, *[1] * values.ndim], np.int64))
-    moved = net.node("Mul", [net.node("Reshape", [red, shape]), net.constant(moves)])
-    net.output(net.node("Add", [moved, net.constant(values[None].astype(np.float32))]), name)
-    return net
-
-
 def fan(folder: Path, **keys: Any) -> DescribedLandmarks:
-    net_of(PEAKS, 256, "landmarks_xyscore").save(folder / "net.onnx")
+    tinynets.points(PEAKS, 256, "landmarks_xyscore").save(folder / "net.onnx")
     return opened(folder, landmarks=68, **keys)
 
 
 def portrait(folder: Path, batch: int | str = "n", **keys: Any) -> DescribedLandmarks:
     """As LivePortrait's file: three outputs, the points in the third."""
-    net = net_of(SHARES.ravel(), 224, "853", batch)
+    net = tinynets.points(SHARES.ravel(), 224, "853", batch)
     zero = net.node("Mul", [net.outputs[0], net.constant(np.float32(0))])
     for wide, name in ((262, "692"), (214, "856")):
         ends = [net.constant(np.array([each], np.int64)) for each in (0, wide, 1)]
@@ -57,7 +45,10 @@ def portrait(folder: Path, batch: int | str = "n", **keys: Any) -> DescribedLand
 def opened(folder: Path, **keys: Any) -> DescribedLandmarks:
     path = folder / "net.yaml"
     path.write_text(yaml.safe_dump({"file": "net.onnx", **keys}))
-    return open_landmarks(str(path), lambda file: open_session(file, device="cpu")[0])
+    file = landmarker_file(str(path), lambda name: pytest.fail(f"{name} is in no store"))
+    made = landmarker(str(path), open_session(file, device="cpu")[0], file)
+    assert isinstance(made, DescribedLandmarks)
+    return made
 
 
 def crops(side: int, *reds: float) -> NDArray[np.uint8]:
@@ -164,6 +155,6 @@ def test_points_of_a_face_in_a_frame_come_back_to_its_pixels(tmp_path: Path) -> 
 def test_a_description_that_does_not_fit_names_the_key_and_the_cure(
     tmp_path: Path, keys: dict[str, Any], said: str
 ) -> None:
-    net_of(PEAKS, 256, "landmarks_xyscore").save(tmp_path / "net.onnx")
+    tinynets.points(PEAKS, 256, "landmarks_xyscore").save(tmp_path / "net.onnx")
     with pytest.raises((ConfigError, ModelError), match=said):
         opened(tmp_path, **keys)

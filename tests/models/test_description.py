@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tinynets
+import tinydetectors
 import yaml
 from onnx import TensorProto
 from tinynets import Net, Trained
@@ -32,7 +32,7 @@ def write(folder: Path, **keys: Any) -> str:
     return str(path)
 
 
-def save(folder: Path, build: Callable[..., None] = tinynets.scrfd, **net: Any) -> Path:
+def save(folder: Path, build: Callable[..., None] = tinydetectors.scrfd, **net: Any) -> Path:
     made = Net(SCRFD, **net)
     build(made, 8)
     return made.save(folder / "net.onnx")
@@ -112,7 +112,7 @@ def test_a_file_is_found_from_the_descriptions_own_folder(
 
 
 def two_inputs(net: Net, alive: int) -> None:
-    tinynets.scrfd(net, alive)
+    tinydetectors.scrfd(net, alive)
     net.more_inputs.append("scale")
 
 
@@ -129,7 +129,7 @@ def two_inputs(net: Net, alive: int) -> None:
         ({}, {"anchors": 1}, r"scores \[96, 1\] .*score_8 \[2, 192, 1\]"),
         ({}, {"decoder": "retinaface"}, r"boxes \[252, 4\], scores \[252, 2\]"),
         ({}, {"decoder": "yunet"}, r"cls \[96, 1\]"),
-        ({"build": lambda net, alive: tinynets.scrfd(net, alive, points=False)}, {}, "points"),
+        ({"build": lambda net, alive: tinydetectors.scrfd(net, alive, points=False)}, {}, "points"),
         ({}, {"outputs": {"points": "kps"}}, r"no output 'kps'.*correct outputs\.points"),
         (
             {},
@@ -163,7 +163,7 @@ def test_a_file_that_does_not_run_at_its_size_is_refused(tmp_path: Path) -> None
     """A sum of grids that fit each other only in a picture of 64x64."""
 
     def build(net: Net, alive: int) -> None:
-        tinynets.scrfd(net, alive)
+        tinydetectors.scrfd(net, alive)
         grid = net.constant([[0.0] * 8] * 8)
         net.output(net.node("Add", [net.cells(8, [1.0]), net.node("Cast", [grid], to=1)]), "more")
 

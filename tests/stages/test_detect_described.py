@@ -11,11 +11,12 @@ import av
 import numpy as np
 import pytest
 import scenes
-import tinynets
+import tinydetectors
 import yaml
 from clips import make
 from commands import LIMIT_S, command_line
-from tinynets import BOX, POINTS, Net, Trained
+from tinydetectors import BOX, POINTS
+from tinynets import Net, Trained
 
 from mpflow.errors import ConfigError
 from mpflow.memory import MemorySlot
@@ -32,7 +33,7 @@ YOLO = Trained("rgb", std=(255.0,) * 3)
 def model(tmp_path: Path) -> Path:
     """YOLOv5-face for one size, finished; its faces are the red cells of stride 16."""
     net = Net(YOLO, SIZE, 1)
-    tinynets.yolov5_finished(net, 16)
+    tinydetectors.yolov5_finished(net, 16)
     net.save(tmp_path / "tiny.onnx")
     path = tmp_path / "tiny.yaml"
     path.write_text(yaml.safe_dump({"decoder": "yolov5-face", "file": "tiny.onnx"}))
