@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mpflow.analysis import AnalysisLog, Remembered
-from mpflow.errors import OutputError
+from mpflow.errors import OutputError, Refused
 from mpflow.graph import Demand
 from mpflow.linefile import file_error
 from mpflow.spec import JobSpec, name_in_parts
@@ -76,9 +76,11 @@ class Tail:
 class Memory:
     """What one stage has found so far; without a log it knows nothing and keeps nothing."""
 
-    def __init__(self, stage: str = "", log: Log | None = None) -> None:
+    def __init__(self, stage: str = "", log: Log | None = None, *, whole: bool = False) -> None:
+        """``whole``: the log has all frames, and who would find anything else is not there."""
         self._stage = stage
         self._log = log
+        self._whole = whole
         self._last = -1
 
     def recall(self, stage: Stage[Any]) -> None:
@@ -91,10 +93,20 @@ class Memory:
         stage.recall(remembered.token() for remembered in found if not remembered.given_up)
 
     def known(self, token: Token) -> Remembered | None:
-        """What became of a frame the first time, if it is made again."""
-        if self._log is None or token.seq > self._last:
-            return None
-        return self._log.find(self._stage, token.seq)
+        """What became of a frame the first time, if it is made again.
+
+        Raises Refused for a frame that a whole log does not have: it must not be shown as it is.
+        """
+        found = None
+        if self._log is not None and token.seq <= self._last:
+            found = self._log.find(self._stage, token.seq)
+        if found is None and self._whole:
+            raise Refused(
+                f"the analysis has nothing about frame {token.seq}",
+                cure="plan anew with -y, the same input and the same software",
+                facts={"frame": token.seq},
+            )
+        return found
 
     def keep(self, token: Token, given_up: str = "", reason: str = "") -> None:
         """Keep what the stage found on a frame, or how it was given up, before others see it."""

@@ -156,7 +156,8 @@ class JobSpec(Value, frozen=True):
     says in the end what was done. ``settings`` are the options of all stages by name, as far as
     they tell in the output: parts made with others are refused. ``live`` inputs and outputs are
     streams: nothing of them can be asked for again. ``preview`` is where a picture of the output
-    goes when one is asked for without a place.
+    goes when one is asked for without a place. ``analysed`` says that what stages with a memory
+    put on frames is all in ``parts`` already.
     """
 
     id: str
@@ -175,6 +176,7 @@ class JobSpec(Value, frozen=True):
     settings: dict[str, Any] = {}
     live: bool = False
     preview: str = ""
+    analysed: bool = False
 
 
 class Place(Value, frozen=True):

@@ -190,7 +190,8 @@ class Worker:
             case Stage():
                 memory = Memory()
                 if stage.remembers:
-                    memory = Memory(desk.name, Tail() if task.rules.live else AnalysisLog(log))
+                    known = Tail() if task.rules.live else AnalysisLog(log)
+                    memory = Memory(desk.name, known, whole=task.job.analysed)
                 heed = Heed(desk, stage, task.rules, self._tuning)
                 StageRunner(desk, stage, job, task.rules, memory, self._batching, heed).run()
             case Sink():

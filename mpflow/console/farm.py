@@ -16,34 +16,47 @@ import click
 import msgspec
 
 from mpflow.console.arguments import Arguments
+from mpflow.console.course import Course
 from mpflow.console.lost import lost_lines
 from mpflow.console.stops import Stops
+from mpflow.console.supervisors import Supervisors
 from mpflow.console.text import counted, say, size
 from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:
     from mpflow.config import Resolved
     from mpflow.farm.draw import Drawn
+    from mpflow.farm.plan import Plan
     from mpflow.farm.split import Split
     from mpflow.spec import JobSpec, SinkSummary
 
 
-def plan(arguments: Arguments, split: Split, file: Path | None, *, relative: bool) -> None:
-    """Plan one input and say what a farm manager needs to know."""
+def plan(
+    arguments: Arguments,
+    split: Split,
+    file: Path | None,
+    *,
+    relative: bool,
+    analyse: bool,
+) -> int:
+    """Plan one input and say what a farm manager needs to know; returns the exit status."""
     from mpflow.farm.draw import Wish, draw
 
     arguments.check()
     split.check()
-    with Stops():  # a signal is an error here, which cleans up on its way
+    with Stops() as stops:  # a signal is an error here, which cleans up on its way
         resolved = arguments.resolve()
         job = _one_job(arguments, resolved)
-        wish = Wish(split, job.start, job.stop, file, relative, fresh=arguments.yes)
+        wish = Wish(split, job.start, job.stop, file, relative, arguments.yes, analyse)
         drawn = draw(job, resolved.spec, wish, warn)
+        if status := _analyse(drawn.plan, arguments, stops):
+            return status
     if arguments.as_json:
         click.echo(json.dumps({"event": "plan", **_as_data(drawn)}, ensure_ascii=False))
     else:
         say(_in_words(drawn))
         click.echo(len(drawn.plan.chunks))
+    return 0
 
 
 def concat(file: Path, *, yes: bool, keep_parts: bool, as_json: bool) -> None:
@@ -74,6 +87,25 @@ def concat(file: Path, *, yes: bool, keep_parts: bool, as_json: bool) -> None:
             say(f"  {line}")
         if keep_parts:
             say(f"  the chunks are kept in {the_plan.parts}; --remove-parts removes them")
+
+
+def _analyse(plan: Plan, arguments: Arguments, stops: Stops) -> int:
+    """Analyse the input of a plan that asks for it, unless that was done; the exit status."""
+    from mpflow.farm.analyse import analysing_job, analysing_pipeline, hand_out, is_analysed
+    from mpflow.farm.render import resolved_of
+    from mpflow.jobs import Planned
+
+    if not plan.analysed or is_analysed(plan):
+        return 0
+    resolved = resolved_of(analysing_pipeline(plan), "plan")
+    quiet = replace(arguments, as_json=False, report=None)
+    with Supervisors() as supervisors:
+        course = Course(quiet, stops, supervisors)
+        status, outcomes, display = course.run([Planned(analysing_job(plan))], resolved)
+    display.finished(outcomes, status)
+    if not status:
+        hand_out(plan)
+    return status
 
 
 def _joined(summary: SinkSummary, count: int) -> str:

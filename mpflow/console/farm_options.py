@@ -73,6 +73,11 @@ _PLAN = (
         "--plan", "file", type=FILE, help="The plan's file.  [default: OUTPUT.parts/plan.json]"
     ),
     click.option(
+        "--analyse",
+        is_flag=True,
+        help="Follow faces through the whole input now, so that chunks have the tracks of one run.",
+    ),
+    click.option(
         "--relative",
         is_flag=True,
         help="Note paths relative to the plan's folder: the share has other places elsewhere.",

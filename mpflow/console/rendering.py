@@ -102,6 +102,7 @@ def _chosen(plan: Plan, arguments: RenderArguments) -> list[int]:
 
 
 def _pipeline(plan: Plan, arguments: RenderArguments) -> PipelineSpec:
+    from mpflow.farm.analyse import without_found
     from mpflow.farm.render import on_this_machine
 
     spec = on_this_machine(
@@ -110,6 +111,7 @@ def _pipeline(plan: Plan, arguments: RenderArguments) -> PipelineSpec:
         workers=arguments.workers,
         offline=arguments.offline,
     )
+    spec = without_found(plan, spec)
     level = arguments.log_level
     return spec if level is None else msgspec.structs.replace(spec, log_level=level)
 

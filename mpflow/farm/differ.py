@@ -34,7 +34,13 @@ def difference(old: Plan, new: Plan) -> str:
         return "its frames are {}, now {}".format(*ranges)
     if old.chunks != new.chunks:
         return f"it has {_chunks_in_words(old)}, now {_chunks_in_words(new)}"
+    if old.analysed != new.analysed:
+        return f"it was made {_how_analysed(old)}, now {_how_analysed(new)}"
     return f"it was made {'; '.join(_settings_in_words(old, new))}"
+
+
+def _how_analysed(plan: Plan) -> str:
+    return "with --analyse" if plan.analysed else "without --analyse"
 
 
 def _chunks_in_words(plan: Plan) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import ConfigError, InputError, OutputError
+from mpflow.farm.analyse import require_memory
 from mpflow.farm.differ import difference, same
 from mpflow.farm.folder import set_up, tear_down
 from mpflow.farm.numbers import Range
@@ -34,7 +35,8 @@ class Wish:
     """How an input shall be cut: frames ``start`` up to ``stop`` (None: all that follow).
 
     ``file`` is where the plan goes, by default into the parts folder; ``relative`` notes paths
-    relative to it. ``fresh`` starts anew where there is a plan already.
+    relative to it. ``fresh`` starts anew where there is a plan already. ``analyse``: the input
+    shall be analysed before its chunks are made.
     """
 
     split: Split
@@ -43,6 +45,7 @@ class Wish:
     file: Path | None = None
     relative: bool = False
     fresh: bool = False
+    analyse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,7 @@ def draw(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], Non
             chunks=_chunks(wish, media, frames),
             pipeline=_settled(spec, earlier),
             imports=_imports(spec.preset),
+            analysed=wish.analyse,
         )
     )
     if earlier is not None and not same(earlier, plan):
@@ -95,6 +99,8 @@ def absolute(path: str) -> Path:
 
 def _check(job: JobSpec, spec: PipelineSpec, wish: Wish) -> None:
     require_chunks(spec)
+    if wish.analyse:
+        require_memory(spec)
     wish.split.check()
     if is_url(job.input):
         raise ConfigError(

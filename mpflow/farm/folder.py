@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import MpflowError, OutputError, Refused, ResourceError
+from mpflow.farm.keep import ANALYSED
 from mpflow.farm.numbers import Range
 from mpflow.farm.plan import PLAN_NAME, Plan, PlanFile
 from mpflow.farm.sink import sink_of
@@ -112,7 +113,7 @@ def tear_down(plan: Plan) -> None:
     output = OutputFile(JobSpec("", "", plan.output, overwrite=True))
     output.prepare()
     try:
-        for name in (_JOINED_NAME, PLAN_NAME):
+        for name in (_JOINED_NAME, ANALYSED, PLAN_NAME):
             (parts / name).unlink(missing_ok=True)
         remove_parts(parts)
     except OSError as error:

@@ -30,7 +30,8 @@ class Plan(Value, frozen=True):
 
     ``frames`` is how many the input has; the chunks are contiguous and may cover only a range of
     them. ``pipeline`` is the configuration as resolved, the encoder's threads included;
-    ``imports`` is a folder with stages of one's own.
+    ``imports`` is a folder with stages of one's own. With ``analysed``, what stages with a memory
+    find is found once, before the chunks are made (mpflow.farm.analyse).
     """
 
     input: str
@@ -40,6 +41,7 @@ class Plan(Value, frozen=True):
     chunks: tuple[Range, ...]
     pipeline: PipelineSpec
     imports: str = ""
+    analysed: bool = False
     mpflow: str = __version__
     format: int = FORMAT
     kind: str = KIND

@@ -15,6 +15,7 @@ import msgspec
 
 from mpflow.config import Resolved
 from mpflow.errors import ConfigError, InputError, Refused
+from mpflow.farm.analyse import require_logs
 from mpflow.farm.check import remove_damaged
 from mpflow.farm.folder import chunks_in, claim, require_claimed
 from mpflow.farm.plan import Plan
@@ -38,6 +39,7 @@ def jobs(plan: Plan, numbers: Sequence[int], warn: Callable[[str], None]) -> lis
     look_at(plan, warn)
     remove_damaged(plan, numbers, warn)
     made = chunks_in(plan).made
+    require_logs(plan, [number for number in numbers if plan.chunks[number] not in made])
     return [
         Planned(chunk_job(plan, number), skipped=MADE if plan.chunks[number] in made else "")
         for number in numbers
@@ -72,6 +74,7 @@ def chunk_job(plan: Plan, number: int) -> JobSpec:
         parts=plan.parts,
         chunk=True,
         settings=settings_of(plan.pipeline),
+        analysed=plan.analysed,
     )
 
 
