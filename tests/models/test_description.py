@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tinynets import Net, Trained
 
 from mpflow.errors import ConfigError, ModelError, MpflowError
 from mpflow.models.described import MAKES, load
+from mpflow.models.described_landmarks import KINDS, load_landmarks
 from mpflow.models.description import is_description
 from mpflow.models.detections import Detector
 from mpflow.models.detectors import detector, detector_file
@@ -221,3 +223,15 @@ def test_names_that_end_in_yaml_are_descriptions() -> None:
         "yolov5-face",
         "yolov8-face",
     }
+
+
+def test_every_example_in_the_documentation_reads(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs/models.md").read_text("utf-8")
+    examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    path = tmp_path / "example.yaml"
+    told = set()
+    for example in examples:
+        path.write_text(example)
+        described = load_landmarks(path) if "landmarks:" in example else load(path)
+        told.add(described.__struct_config__.tag)
+    assert told == {*MAKES, *KINDS}
