@@ -10,6 +10,7 @@ import click
 
 from mpflow import __version__
 from mpflow.console import audit_options, farm_options, live_options
+from mpflow.console import faces as faces_room
 from mpflow.console.door import Door
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
 from mpflow.console.title import hide_credentials_in_title
@@ -122,6 +123,23 @@ def ctl(run: str, action: str, words: tuple[str, ...], as_json: bool) -> None:
         room.carry_out(run, action or "stats", words, as_json=as_json)
     else:
         room.show_runs(as_json=as_json)
+
+
+@cli.command("faces", epilog=EXIT_CODES, short_help="Take the faces out of videos.")
+@faces_room.faces_options
+@click.pass_context
+def faces_command(ctx: click.Context, /, **given: Any) -> None:
+    """Take the faces out of videos: crops, a table of tracks, a picture of each person.
+
+    \b
+      frames.jsonl       the faces of every frame
+      crops/             the best face of each track, aligned; more with --every
+      tracks.csv         a row for each track: when, where, how large, how turned, whose
+      people/            the best face of each person
+      faces.json         people and tracks together, for programs
+    """
+    ctx.meta["mpflow.debug"] = given["log_level"] == "debug"
+    ctx.exit(faces_room.run_faces(given))
 
 
 @cli.command(epilog=farm_options.EXIT_CODES, short_help="Cut a video into chunks for a farm.")
@@ -323,15 +341,23 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     ctx.exit(show_checks(as_json=as_json))
 
 
-@cli.command(short_help="Remove what killed runs left behind.")
-def clean() -> None:
+@cli.command(short_help="Remove what killed runs left behind, or biometric data.")
+@click.option("--identities", is_flag=True, help="Remove embeddings and pictures of people.")
+@click.argument("folders", nargs=-1, metavar="[DIR]...")
+def clean(folders: tuple[str, ...], identities: bool) -> None:
     """Remove what killed runs left: shared-memory segments, half-fetched models.
 
     What a living process uses is left alone, and so are NAME.partial.EXT files.
-    """
-    from mpflow.console.clean import show_clean
 
-    show_clean()
+    With --identities, remove what `mpflow faces` wrote in and below each DIR of who people are
+    instead: embeddings, and pictures of people. Crops and tables stay.
+    """
+    from mpflow.console import clean as room
+
+    if identities or folders:
+        room.clean_identities(folders, asked=identities)
+    else:
+        room.show_clean()
 
 
 def main() -> None:

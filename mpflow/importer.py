@@ -37,6 +37,7 @@ SHORT_NAMES: dict[str, str] = {
     "embed": "mpflow.stages.embed:Embed",
     "redact": "mpflow.stages.redact:Redact",
     "encode": "mpflow.stages.encode:Encode",
+    "faces": "mpflow.stages.faces:Faces",
     "faces-json": "mpflow.stages.faces_json:FacesJson",
     "landmarks": "mpflow.stages.landmarks:Landmarks",
     "pose": "mpflow.stages.pose:Pose",

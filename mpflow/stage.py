@@ -270,10 +270,13 @@ class Stage(_Base[O_co]):
 class Sink(_Base[O_co]):
     """The last stage: takes every frame in order, and keeps what the run is for.
 
-    ``suffix`` is what the output's name ends in; empty for a video, which keeps its input's.
+    ``suffix`` is what the output's name ends in; empty for a video, which keeps its input's. A sink
+    that fills a folder names by ``within`` the file in it that is there when all is done: that is
+    its job's output, and a folder is what a user names.
     """
 
     suffix: ClassVar[str] = ""
+    within: ClassVar[str] = ""
 
     private_options: ClassVar[Mapping[str, Any]] = {}
     """What a private preset sets unless it says otherwise, so that nothing else leaves."""

@@ -47,7 +47,8 @@ _KEYS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """The command line of ``mpflow run``; None means not given."""
+    """The command line of ``mpflow run``; None means not given. ``flags`` are those of a command
+    that is about one preset."""
 
     paths: Sequence[str] = ()
     inputs: Sequence[str] = ()
@@ -65,6 +66,7 @@ class Arguments:
     strength: float | None = None
     spans: str | None = None
     settings: Sequence[str] = ()
+    flags: Sequence[Flag] = ()
     config: Path | None = None
     codec: str | None = None
     crf: float | None = None
@@ -192,6 +194,7 @@ class Arguments:
             yield from for_stages(self.chosen, "device", self.device, "flag --device")
         yield from people_flags(self.chosen, self.keep, self.only)
         yield from self.covering.flags(self.chosen)
+        yield from self.flags
         for text in self.encoder_options:
             yield encoder_option("encode", text)
         if self.ladder:

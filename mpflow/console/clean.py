@@ -1,9 +1,13 @@
-"""Removing what killed runs left behind, and saying what it was."""
+"""Removing what killed runs left behind, or data about people, and saying what it was."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
+from mpflow.errors import ConfigError
 from mpflow.models.store import ModelStore
 from mpflow.shm import sweep
 
@@ -20,3 +24,30 @@ def show_clean() -> None:
         click.echo(f"kept shared memory segment {name}: it is in use")
     if not (swept.removed or leftovers):
         click.echo("nothing to clean")
+
+
+def clean_identities(folders: Sequence[str], *, asked: bool) -> None:
+    """Remove what was exported of who people are; raises ConfigError unless it says what, where.
+
+    Raises OutputError for a file that cannot be removed.
+    """
+    from mpflow.export.identities import remove_identities
+
+    if not asked:
+        raise ConfigError(
+            "a folder is only cleaned of identities",
+            cure=f"mpflow clean --identities {' '.join(folders)}",
+        )
+    if not folders:
+        raise ConfigError(
+            "--identities of which folders?", cure="name them: mpflow clean --identities DIR"
+        )
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise ConfigError(f"there is no folder {folder!r}", cure="check the path")
+    for folder in folders:
+        removed = remove_identities(Path(folder))
+        for path in removed:
+            click.echo(f"removed {path}")
+        if not removed:
+            click.echo(f"{folder}: no identities")

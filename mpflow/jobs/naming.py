@@ -4,6 +4,9 @@
     -o FOLDER, or many inputs   FOLDER/NAME.EXT, below it as the input lay below its folder
     no -o                       beside the input: NAME.redacted.EXT
 
+A sink that fills a folder has its file in it: FOLDER/FILE for one input, FOLDER/NAME.faces/FILE for
+many, NAME.faces/FILE beside the input.
+
 While it is made it is ``NAME.partial.EXT`` beside that, in the same file system, so that the
 last step is one rename.
 """
@@ -25,10 +28,17 @@ OTHERWISE = ".mkv"
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a preset makes: ``word`` goes into default names, ``suffix`` is fixed or empty."""
+    """What a preset makes: ``word`` goes into default names, ``suffix`` is fixed or empty; what is
+    made ``within`` a folder is a file of that name in it."""
 
     word: str
     suffix: str = ""
+    within: str = ""
+
+    @property
+    def folder(self) -> Product:
+        """The folder that it is made within, as a product of its own."""
+        return Product(self.word, f".{self.word}")
 
     def suffix_for(self, source: Path) -> str:
         """The ending of the output for one input."""
@@ -40,6 +50,8 @@ class Product:
 def beside(found: Found, product: Product) -> Path:
     """The output's name when none was given: beside the input."""
     source = Path(found.path)
+    if product.within:
+        return source.with_name(f"{source.stem}{product.folder.suffix}") / product.within
     return source.with_name(f"{source.stem}.{product.word}{product.suffix_for(source)}")
 
 
@@ -50,6 +62,8 @@ def below(folder: Path, found: Sequence[Found], product: Product) -> list[Path]:
     (``clip.avi.mkv``), else their own folder's name in front (``a/clip.mp4``, ``b/clip.mp4``).
     Raises OutputError that names both inputs when that does not tell them apart either.
     """
+    if product.within:
+        return [each / product.within for each in below(folder, found, product.folder)]
     chosen = [0] * len(found)
     while True:
         names = [_WAYS[way](one, product) for way, one in zip(chosen, found, strict=True)]

@@ -82,7 +82,7 @@ def draw_plan(request: Request, confirm: Confirm | None = None) -> tuple[Planned
     if not found:
         raise ConfigError("there is no input", cure="give one with -i")
     outputs = _outputs(found, request, product)
-    folder = request.output if _means_folder(request.inputs, found, request.output) else ""
+    folder = request.output if _means_folder(request.inputs, found, request.output, product) else ""
     planned = [
         _planned(number, one, target, request)
         for number, (one, target) in enumerate(zip(found, outputs, strict=True), 1)
@@ -107,7 +107,7 @@ def product_of(preset: str) -> Product:
     """
     sink = stage_class(target_of(load_preset(preset).stages[-1].stage))
     word = _WORDS.get(preset, Path(preset).stem)
-    return Product(word, getattr(sink, "suffix", ""))
+    return Product(word, getattr(sink, "suffix", ""), getattr(sink, "within", ""))
 
 
 def _outputs(found: Sequence[Found], request: Request, product: Product) -> list[Path | None]:
@@ -124,8 +124,10 @@ def _outputs(found: Sequence[Found], request: Request, product: Product) -> list
         targets = [_beside(one, product) for one in good]
     elif not good:
         targets = []  # their own errors say more than one about the output
-    elif _means_folder(request.inputs, found, output):
+    elif _means_folder(request.inputs, found, output, product):
         targets = below(_folder(output, product), good, product)
+    elif product.within:
+        targets = [_folder(output, product) / product.within]
     else:
         targets = [_file(Path(output), product)]
     one_each = iter(targets)
@@ -133,6 +135,11 @@ def _outputs(found: Sequence[Found], request: Request, product: Product) -> list
 
 
 def _require_stream(found: Sequence[Found], product: Product) -> None:
+    if product.within:
+        raise OutputError(
+            f"{product.word} are written to a folder, not to standard output",
+            cure="name one with -o; it is made if it is missing",
+        )
     if not product.suffix:
         raise OutputError(
             "a video cannot be written to standard output", cure="give a file with -o"
@@ -143,8 +150,13 @@ def _require_stream(found: Sequence[Found], product: Product) -> None:
         )
 
 
-def _means_folder(inputs: Sequence[str], found: Sequence[Found], output: str) -> bool:
+def _means_folder(
+    inputs: Sequence[str], found: Sequence[Found], output: str, product: Product
+) -> bool:
+    """Whether the output is a folder for one result of each input."""
     several = len(inputs) > 1 or len(found) > 1 or Path(inputs[0]).is_dir()
+    if product.within:
+        return several
     return several or output.endswith(os.sep) or Path(output).is_dir()
 
 
@@ -152,14 +164,16 @@ def _folder(output: str, product: Product) -> Path:
     """An output named as a folder; one that is to be made should not look like a file."""
     folder = Path(output)
     if folder.exists() and not folder.is_dir():
+        why = f"{product.word} need" if product.within else "several inputs need"
         raise OutputError(
-            f"{output!r} is a file, but several inputs need a folder",
+            f"{output!r} is a file, but {why} a folder",
             cure="give a folder with -o; it is made if it is missing",
         )
     looks_like_file = folder.suffix.lower() in {*VIDEO_SUFFIXES, product.suffix} - {""}
     if looks_like_file and not folder.exists() and not output.endswith(os.sep):
         raise OutputError(
-            f"{output!r} would be a folder, since the input may be several files",
+            f"{output!r} would be a folder"
+            + ("" if product.within else ", since the input may be several files"),
             cure=f"end it in /, as in {output}/, or give a folder's name without an ending",
         )
     return folder

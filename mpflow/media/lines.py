@@ -8,8 +8,9 @@ A line that a kill has torn is cut off; what the lines were made of stands in th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any, BinaryIO, NoReturn
 
 import msgspec
@@ -72,6 +73,22 @@ class FrameLines:
             raise
         if self._lines:
             self.kept = self._next = kept
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether a sink before this one got as far as the final name, or this one did."""
+        return self._done is not None
+
+    def kept_lines(self) -> Iterator[bytes]:
+        """The lines of an earlier run that are gone on with, right after ``open``."""
+        if self._lines:
+            with self._file.partial.open("rb") as file:
+                yield from islice(file, self._lines)
+
+    def keep(self) -> None:
+        """Put what was gathered on the disk now; raises what a failed write means."""
+        if self._done is None:
+            self._keep()
 
     def add(self, frame: int, pts: int | None, line: bytes) -> None:
         """Take a frame's line; raises what a failed write means."""
