@@ -68,7 +68,7 @@ _UNKNOWN_POSE = 0.5
 def pose_of(points: ArrayLike) -> Pose | None:
     """The pose of a head from its mesh [468, 2 or 3], or else from its five points [5, 2].
 
-    Only x and y count. A mesh's pose is told to about 3 degrees, that of five points to about 8.
+    Only x and y count. A mesh's pose is told to about 3 degrees, that of five points to about 10.
     None where the points can be no face's: all one, not finite, or another number of them.
     """
     places = np.asarray(points, np.float64)

@@ -16,7 +16,13 @@ from mpflow.stages.faces_json import FacesJson, FacesJsonOptions
 from mpflow.tokens import Face, Token
 
 VIDEO = VideoInfo(0, "h264", 64, 48, "yuv420p", "yuv420p", (1, 1000))
-FACE = Face((1.00049, 2.0, 11.0, 12.0), 0.91234, ((3.0, 4.0), (5.0, 6.0)), track=7)
+FACE = Face(
+    (1.00049, 2.0, 11.0, 12.0),
+    0.91234,
+    ((3.0, 4.0), (5.0, 6.0)),
+    track=7,
+    pose=(-20.00049, 3.0, 0.5),
+)
 
 
 class NoLease:
@@ -48,7 +54,13 @@ def test_one_line_a_frame_with_time_box_points_and_score(tmp_path: Path) -> None
     assert lines[0] == {"frame": 0, "pts": 0, "time": 0.0, "state": "live", "faces": []}
     assert lines[1]["time"] == 0.04
     assert lines[1]["faces"] == [
-        {"box": [1.0, 2.0, 11.0, 12.0], "score": 0.912, "points": [[3, 4], [5, 6]], "track": 7}
+        {
+            "box": [1.0, 2.0, 11.0, 12.0],
+            "score": 0.912,
+            "points": [[3, 4], [5, 6]],
+            "track": 7,
+            "pose": [-20.0, 3.0, 0.5],
+        }
     ]
     assert (summary.frames, summary.complete) == (2, True)
     assert summary.path == str(tmp_path / "faces.jsonl")
