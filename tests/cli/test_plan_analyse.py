@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
 import clips
+import msgspec
 import numpy as np
 import pytest
 import yaml
 from clips import Clip
 from commands import LIMIT_S, Ran, command_line, environment
 
-from mpflow.errors import EXIT_REFUSED, EXIT_USAGE
-from mpflow.farm.keep import read_analysed
+from mpflow.errors import EXIT_USAGE, Refused
+from mpflow.farm.analyse import require_logs
+from mpflow.farm.plan import load
 
 FRAMES = 110
 """Long enough for two cuts in what is found; see walked_stages."""
@@ -51,11 +54,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+RANGE = ("--frames", "5-")
+
+
 @pytest.fixture(scope="module")
 def whole(folder: Path) -> Path:
-    ran = mpflow("run", "-i", folder / "in.mkv", "-o", folder / "one.mkv", *_preset(folder))
+    """What one run makes of it."""
+    ends = ["-i", folder / "in.mkv", "-o", folder / "one.mkv"]
+    ran = mpflow("run", *ends, *_preset(folder), *RANGE)
     assert ran.code == 0, ran.err
     return folder / "one.mkv"
+
+
+@pytest.fixture(scope="module")
+def analysed(folder: Path) -> Path:
+    """The folder of parts of a plan that was analysed."""
+    planned = _plan(folder, folder / "many.mkv", "--analyse", *RANGE)
+    assert (planned.code, planned.out) == (0, "4\n"), planned.err
+    assert "105 frames" in planned.err
+    return folder / "many.mkv.parts"
 
 
 def _preset(folder: Path) -> list[str]:
@@ -67,48 +84,40 @@ def _plan(folder: Path, out: Path, *words: str) -> Ran:
     return mpflow("plan", folder / "in.mkv", "-o", out, *_preset(folder), *chunks, *words)
 
 
+def test_a_damaged_analysis_is_refused(analysed: Path, tmp_path: Path) -> None:
+    parts = Path(shutil.copytree(analysed, tmp_path / "parts"))
+    plan = msgspec.structs.replace(load(analysed / "plan.json"), parts=str(parts))
+    require_logs(plan, range(4))
+    log = parts / "000000032-000000059.analysis"
+    log.write_bytes(log.read_bytes()[:-40])
+    require_logs(plan, [0, 2, 3])
+    with pytest.raises(Refused, match="chunk 1 is not what was written"):
+        require_logs(plan, range(4))
+    log.unlink()
+    with pytest.raises(Refused, match="chunk 1 is not what was written"):
+        require_logs(plan, range(4))
+    (parts / "analysis.json").unlink()
+    with pytest.raises(Refused, match="is not whole") as caught:
+        require_logs(plan, [0])
+    assert "plan --analyse" in caught.value.cure
+
+
 def test_the_chunks_of_an_analysed_plan_are_those_of_one_run(
-    folder: Path, whole: Path, tmp_path: Path
+    folder: Path, whole: Path, analysed: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "many.mkv"
-    planned = _plan(folder, out, "--analyse")
-    assert (planned.code, planned.out) == (0, "5\n"), planned.err
-    plan = tmp_path / "many.mkv.parts" / "plan.json"
-    assert "110 frames" in planned.err
-    again = _plan(folder, out, "--analyse")
-    assert again.code == 0 and "110 frames" not in again.err
-    tokens = tmp_path / "tokens"
-    rendered = mpflow("render", plan, "--chunks", "0-", "--tokens", tokens)
+    plan, tokens = analysed / "plan.json", tmp_path / "tokens"
+    rendered = mpflow("render", plan, "--chunks", "0-", "--tokens", f"{tokens}/")
     assert rendered.code == 0, rendered.err
+    again = _plan(folder, folder / "many.mkv", "--analyse", *RANGE)
+    assert again.code == 0 and "105 frames" not in again.err  # it is analysed already
     assert mpflow("concat", plan, "--remove-parts").code == 0
-    assert not plan.parent.exists()
-    pairs = zip(clips.planes(out), clips.planes(whole), strict=True)
+    assert not analysed.exists()
+    pairs = zip(clips.planes(folder / "many.mkv"), clips.planes(whole), strict=True)
     for number, (here, there) in enumerate(pairs):
         assert all(np.array_equal(a, b) for a, b in zip(here, there, strict=True)), number
-    lines = [json.loads(line) for file in tokens.iterdir() for line in file.open()]
-    stages = {stamp["stage"] for line in lines for stamp in line["stamps"]}
+    lines = "\n".join(file.read_text() for file in tokens.iterdir()).splitlines()
+    stages = {stage["stage"] for line in lines if line for stage in json.loads(line)["stages"]}
     assert stages == {"decode", "track", "redact", "encode"}  # nothing was looked for again
-
-
-def test_an_analysis_that_is_not_whole_or_not_as_written_is_refused(
-    folder: Path, tmp_path: Path
-) -> None:
-    out = tmp_path / "out.mkv"
-    assert _plan(folder, out, "--analyse", "--frames", "20-70").code == 0
-    parts = tmp_path / "out.mkv.parts"
-    log = parts / "000000047-000000071.analysis"
-    log.write_bytes(log.read_bytes()[:-40])
-    refused = mpflow("render", parts / "plan.json", "--chunks", "0-")
-    assert refused.code == EXIT_REFUSED
-    assert "chunk 1 is not what was written" in refused.err
-    assert mpflow("render", parts / "plan.json", "--chunk", "0").code == 0
-    (parts / "analysis.json").unlink()
-    refused = mpflow("render", parts / "plan.json", "--chunks", "0-")
-    assert refused.code == EXIT_REFUSED
-    assert "is not whole" in refused.err
-    assert _plan(folder, out, "--analyse", "--frames", "20-70").code == 0
-    assert mpflow("render", parts / "plan.json", "--chunks", "0-").code == 0
-    assert read_analysed(parts / "analysis.json").whole
 
 
 def test_another_plan_is_told_from_an_analysed_one(folder: Path, tmp_path: Path) -> None:
