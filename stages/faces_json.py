@@ -134,6 +134,8 @@ class FacesJson(Sink[FacesJsonOptions]):
         }
         if face.track is not None:
             line["track"] = face.track
+        if face.identity is not None:
+            line["identity"] = face.identity
         if face.pose is not None:
             line["pose"] = [round(angle, digits) for angle in face.pose]
         return line

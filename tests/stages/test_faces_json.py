@@ -21,6 +21,7 @@ FACE = Face(
     0.91234,
     ((3.0, 4.0), (5.0, 6.0)),
     track=7,
+    identity="p0",
     pose=(-20.00049, 3.0, 0.5),
 )
 
@@ -59,6 +60,7 @@ def test_one_line_a_frame_with_time_box_points_and_score(tmp_path: Path) -> None
             "score": 0.912,
             "points": [[3, 4], [5, 6]],
             "track": 7,
+            "identity": "p0",
             "pose": [-20.0, 3.0, 0.5],
         }
     ]
