@@ -39,12 +39,11 @@ def scene(store: ModelStore, height: int = FULL_SIZE[1]) -> Picture:
     return np.asarray(cv2.resize(table, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
 
 
-def slot(picture: Picture, name: str = "yuv420p", **colour: Any) -> MemorySlot:
+def slot(picture: Picture, name: str = "yuv420p", side_bytes: int = 0, **colour: Any) -> MemorySlot:
     """The picture as a frame of the format ``name``."""
     pixel_format = PIXEL_FORMATS[name]
-    made = MemorySlot.of(
-        name, picture.shape[1], picture.shape[0], Colour(depth=pixel_format.depth, **colour)
-    )
+    size = picture.shape[1], picture.shape[0]
+    made = MemorySlot.of(name, *size, Colour(depth=pixel_format.depth, **colour), side_bytes)
     planes = convert.from_bgr(picture, pixel_format, made.colour)
     for target, plane in zip(made.frame().fill_planes(), planes, strict=True):
         target[:] = plane
