@@ -44,17 +44,19 @@ def load(path: Path) -> Make:
 class DescribedDetector:
     """A detector (mpflow.models.detections.Detector) around a session of its file.
 
-    ``score`` and ``iou`` None take the description's. Raises ModelError where the file does not
-    fit.
+    ``score`` and ``iou`` None take the description's. At ``most`` so many
+    pictures come in one call. Raises ModelError where the file does not fit.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one name for each choice
         self,
         session: Any,
         make: Make,
         origin: Origin,
         score: float | None = None,
         iou: float | None = None,
+        *,
+        most: int = 2,
     ) -> None:
         self.score = make.score if score is None else score
         self.iou = make.iou if iou is None else iou
@@ -65,7 +67,13 @@ class DescribedDetector:
         sides = self.size or (3 * self.multiple, 2 * self.multiple)
         names = {**_usual(make, session), **_given(make)}
         self._network = fit(
-            session, socket, origin, sides=sides, layouts=make.layouts(*sides), names=names
+            session,
+            socket,
+            origin,
+            sides=sides,
+            layouts=make.layouts(*sides),
+            names=names,
+            most=most,
         )
 
     def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]] = ()) -> list[Detections]:

@@ -18,17 +18,19 @@ DETECTORS: Mapping[str, type[YuNet] | type[CenterFace]] = {
 }
 
 
-def detector(
+def detector(  # noqa: PLR0913 - one name for each choice
     name: str,
     session: Any,
     *,
     score: float | None = None,
     iou: float | None = None,
     file: Path | None = None,
+    most: int = 2,
 ) -> Detector:
     """The detector ``name`` around its session; ``score`` and ``iou`` None take its own.
 
-    ``file`` is what the session was opened with, for errors. Raises ConfigError for a name that is
+    ``file`` is what the session was opened with, for errors; at ``most`` so many pictures come in
+    one call. Raises ConfigError for a name that is
     no detector's, and for a description that is wrong; ModelError where a file does not fit it.
     """
     if is_description(name):
@@ -37,7 +39,8 @@ def detector(
 
         path = Path(name)
         make = load(path)
-        return DescribedDetector(session, make, Origin(path, file or Path(make.file)), score, iou)
+        origin = Origin(path, file or Path(make.file))
+        return DescribedDetector(session, make, origin, score, iou, most=most)
     if name not in DETECTORS:
         raise ConfigError(
             f"{name!r} is no face detector",

@@ -8,10 +8,11 @@ the next worker, load what the first has built.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mpflow.models.lock import locked
 
@@ -42,9 +43,20 @@ class Engines:
             most=(batch, 3, long, long),
         )
 
-    def options(self, name: str) -> dict[str, str]:
-        """Options of onnxruntime's TensorRT provider, for the input called ``name``."""
+    def options_for(self, given: Any) -> dict[str, str]:
+        """The same as ``options``, for an input as onnxruntime tells it."""
+        return self.options(given.name, given.shape)
+
+    def options(self, name: str, shape: Sequence[object] = ()) -> dict[str, str]:
+        """Options of onnxruntime's TensorRT provider, for the input called ``name``.
+
+        Sides that are numbers in its ``shape`` are fixed in the file; where all are, there is no
+        range to give.
+        """
         shapes = {"min": self.least, "opt": self.usual, "max": self.most}
+        shapes = {kind: _as_fixed(sides, shape) for kind, sides in shapes.items()}
+        if len({*shapes.values()}) == 1:
+            shapes = {}
         return {
             "trt_engine_cache_enable": "1",
             "trt_engine_cache_path": str(self.folder),
@@ -62,3 +74,11 @@ class Engines:
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / ".lock", limit=BUILD_LIMIT_S, waiting=lambda: None):
             yield
+
+
+def _as_fixed(sides: Shape, shape: Sequence[object]) -> Shape:
+    """The sides with those of ``shape`` in their place that are numbers."""
+    if len(shape) != len(sides):
+        return sides
+    pairs = zip(sides, shape, strict=True)
+    return tuple(fixed if isinstance(fixed, int) else side for side, fixed in pairs)

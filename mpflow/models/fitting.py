@@ -119,14 +119,18 @@ def fit(  # noqa: PLR0913 - what is held against what
     sides: tuple[int, int],
     layouts: Sequence[Layout],
     names: Mapping[str, Sequence[str]],
+    most: int = 2,
 ) -> Network:
     """Run a black picture of ``sides`` (width, height) and find each output's role.
 
+    Where at ``most`` one picture will come at a time, no batch is tried: a runtime may build an
+    engine for it, which takes minutes.
     ``names`` are those that are known; other roles are found by shape. Raises ModelError if it
     does not run, or gives nothing that is laid out in one of ``layouts``.
     """
     known = [each.name for each in session.get_outputs()]
     _check_names(names, known, {role for layout in layouts for role in layout}, origin)
+    socket = replace(socket, single=socket.single or most < 2)
     values, single = _tried(session, socket, sides, origin)
     shapes = {name: value.shape for name, value in zip(known, values, strict=True)}
     socket = replace(socket, single=single)

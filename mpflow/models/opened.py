@@ -90,7 +90,9 @@ class OpenedDetector:
             warn=warn,
             engines=engines,
         )
-        self._detector = detector(choice.model, self._session, iou=choice.iou, file=file)
+        self._detector = detector(
+            choice.model, self._session, iou=choice.iou, file=file, most=choice.max_batch
+        )
         self._own_score = self._detector.score
         self.follow(choice)
 

@@ -42,7 +42,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Any:
                 module.built.append(ranges[-1])
 
         def get_inputs(self) -> list[Any]:
-            return [types.SimpleNamespace(name="input")]
+            return [types.SimpleNamespace(name="input", shape=["n", 3, "h", "w"])]
 
         def get_providers(self) -> list[str]:
             return list(self.providers)
@@ -75,6 +75,16 @@ def test_engine_and_timings_are_kept_and_one_range_covers_all_shapes() -> None:
     assert OPTIONS["trt_profile_min_shapes"] == "in:1x3x32x32"
     assert OPTIONS["trt_profile_opt_shapes"] == "in:4x3x384x640"
     assert OPTIONS["trt_profile_max_shapes"] == "in:4x3x640x640"
+
+
+def test_sides_that_a_file_fixes_are_no_range() -> None:
+    engines = Engines(Path("/cache"), (1, 3, 32, 32), (4, 3, 384, 640), (4, 3, 640, 640))
+    some = engines.options("in", [1, 3, "h", "w"])
+    assert some["trt_profile_min_shapes"] == "in:1x3x32x32"
+    assert some["trt_profile_max_shapes"] == "in:1x3x640x640"
+    every = engines.options("in", [1, 3, 640, 640])
+    assert every["trt_engine_cache_path"] == "/cache"
+    assert not any(key.startswith("trt_profile") for key in every)
 
 
 def test_one_build_serves_all_sizes_and_none_is_needed_by_the_next_run(
