@@ -24,7 +24,6 @@ from mpflow.audit.verdicts import (
     Evidence,
     Limits,
     Verdict,
-    is_faint,
     judge,
     judge_find,
 )
@@ -116,7 +115,7 @@ class Examination:
         there = face.sighting in _KNOWN_TO_BE_THERE
         found = 0.0 if find is None else find.score
         evidence = Evidence(found, detail=detail(pair, face.box) if there else None)
-        if find is not None and is_faint(evidence, self._limits):
+        if find is not None and judge(evidence, self._limits) is Verdict.DOUBTFUL:
             return replace(evidence, closer=self._eyes.nearer(pair.target, find.box))
         return evidence
 

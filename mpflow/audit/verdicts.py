@@ -61,20 +61,21 @@ def kind_of(verdict: Verdict) -> Kind:
 class Limits(msgspec.Struct, frozen=True):
     """From where on evidence counts.
 
-    ``score``: least score of the second detector, low on purpose. So low, it also finds lamps, and
-    covers with a helmet above: a find that is not ``sure``, of a face with no ``trace`` of the
-    input's detail, counts when the mean score of two enlarged looks is ``closer`` (on real clips
-    faces had at least 0.7 there, lamps and hands at most 0.45). ``same``: cosine of two embeddings
-    of one person; an output must also be ``lead`` more alike than a picture of the face without
-    any detail is. ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35
-    left 0.70, a mosaic of a third of the default's strength 0.35, the default 0.15), and ``depth``:
-    how much of its contrast is left.
+    ``score``: least score of the second detector, low on purpose. So low, it also finds lamps and
+    hands, so a find takes the mean score of two enlarged looks: ``again`` where the input has a
+    face (blurs of a third of the default's strength had at least 0.16 there, covers below a helmet
+    at most 0.09) unless it is ``sure`` of it, and ``stray`` where the input has none (faces had at
+    least 0.7, lamps and hands at most 0.45). ``same``: cosine of two embeddings of one person; an
+    output must also be ``lead`` more alike than a picture of the face without any detail is.
+    ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35 left 0.70, a
+    mosaic of a third of the default's strength 0.35), and ``depth``: how much of its contrast is
+    left.
     """
 
     score: float = 0.2
     sure: float = 0.6
-    closer: float = 0.5
-    trace: float = 0.3
+    again: float = 0.15
+    stray: float = 0.5
     same: float = 0.42
     lead: float = 0.1
     detail: float = 0.6
@@ -116,26 +117,23 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     """The worst that the evidence shows."""
     if evidence.likeness is not None and is_alike(evidence.likeness, limits):
         return Verdict.RECOGNISABLE
-    is_found = evidence.found >= limits.score
-    if is_found and not is_faint(evidence, limits):
-        return Verdict.VISIBLE
     if evidence.detail is not None and is_unchanged(evidence.detail, limits):
-        return Verdict.UNCHANGED
-    return Verdict.DOUBTFUL if is_found else Verdict.COVERED
+        return Verdict.VISIBLE if evidence.found >= limits.score else Verdict.UNCHANGED
+    if evidence.found < limits.score:
+        return Verdict.COVERED
+    return Verdict.DOUBTFUL if is_faint(evidence, limits) else Verdict.VISIBLE
 
 
 def judge_find(score: float, closer: float, limits: Limits) -> Verdict:
     """A find where the input has no face, by its score and by that of its enlarged looks."""
     if score < limits.score:
         return Verdict.COVERED
-    return Verdict.UNEXPLAINED if closer >= limits.closer else Verdict.DOUBTFUL
+    return Verdict.UNEXPLAINED if closer >= limits.stray else Verdict.DOUBTFUL
 
 
 def is_faint(evidence: Evidence, limits: Limits) -> bool:
     """Whether nothing but one low score speaks for a find: it takes an enlarged look."""
-    if evidence.found >= limits.sure or (evidence.closer or 0.0) >= limits.closer:
-        return False
-    return evidence.detail is not None and evidence.detail.correlation < limits.trace
+    return evidence.found < limits.sure and (evidence.closer or 0.0) < limits.again
 
 
 def is_alike(likeness: Likeness, limits: Limits) -> bool:
