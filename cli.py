@@ -239,7 +239,7 @@ def demo(ctx: click.Context, /, source: str | None, output: Path, **given: Any) 
 
 @cli.group()
 def models() -> None:
-    """Models and sample media: list, pull, verify, path."""
+    """Models and sample media: list, pull, verify, path, check."""
 
 
 @models.command("list", short_help="What there is, and what is in the cache.")
@@ -279,6 +279,17 @@ def models_path(name: str, offline: bool) -> None:
     from mpflow.console import models as room
 
     room.show_path(name, offline=offline)
+
+
+@models.command("check", short_help="Whether a model of your own fits its description.")
+@click.argument("description", type=click.Path(path_type=Path))
+@click.option("--picture", type=click.Path(path_type=Path), help="Look for faces in it, too.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def models_check(description: Path, picture: Path | None, as_json: bool) -> None:
+    """Hold a model file against its DESCRIPTION (docs/models.md), as a run does at its start."""
+    from mpflow.console import models as room
+
+    room.check(description, picture, as_json=as_json)
 
 
 @cli.group()

@@ -1,9 +1,12 @@
-"""The model store as commands: list, pull, verify, path."""
+"""The model store as commands: list, pull, verify, path; and check, for models of one's own."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +14,9 @@ from mpflow.console.text import say, size
 from mpflow.errors import ModelError
 from mpflow.jobs.models import models_of_presets
 from mpflow.models.store import Condition, Item, ModelStore
+
+if TYPE_CHECKING:
+    from mpflow.models.detections import Detections
 
 
 def show_list(*, as_json: bool) -> None:
@@ -61,6 +67,37 @@ def verify(names: Sequence[str]) -> None:
 def show_path(name: str, *, offline: bool) -> None:
     """Print where an entry's file is."""
     click.echo(ModelStore(offline=offline).path(name, progress=say))
+
+
+def check(description: Path, picture: Path | None, *, as_json: bool) -> None:
+    """Say what a described model is; raises where its file does not fit."""
+    from mpflow.models.checking import check as look
+
+    found = look(description, picture)
+    faces = None if found.faces is None else _faces(found.faces)
+    if as_json:
+        told = {**asdict(replace(found, faces=None)), "file": str(found.file), "faces": faces}
+        click.echo(json.dumps(told, ensure_ascii=False))
+        return
+    taken = "any" if found.size is None else f"{found.size[0]}x{found.size[1]} only"
+    click.echo(f"{found.kind}: {found.file}")
+    click.echo(f"  sha256    {found.sha256}")
+    click.echo(f"  pictures  {taken}, {'in batches' if found.batches else 'one at a time'}")
+    for role, names in found.outputs.items():
+        click.echo(f"  {role:9} {', '.join(names)}")
+    if faces is not None:
+        click.echo(f"{len(faces)} faces" if len(faces) != 1 else "1 face")
+    for face in faces or ():
+        box, points = (" ".join(f"{each:.0f}" for each in face[key]) for key in ("box", "points"))
+        click.echo(f"  {face['score']:.2f}  box {box}  points {points}")
+
+
+def _faces(found: Detections) -> list[dict[str, Any]]:
+    rows = zip(found.boxes.tolist(), found.scores.tolist(), found.points.tolist(), strict=True)
+    return [
+        {"score": score, "box": box, "points": [each for point in points for each in point]}
+        for box, score, points in rows
+    ]
 
 
 def _row(item: Item) -> tuple[str, str, str, str]:

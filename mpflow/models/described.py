@@ -66,7 +66,7 @@ class DescribedDetector:
         self.size = _only_size(make.input, socket.width, socket.height, origin)
         sides = self.size or (3 * self.multiple, 2 * self.multiple)
         names = {**_usual(make, session), **_given(make)}
-        self._network = fit(
+        self.network = fit(
             session,
             socket,
             origin,
@@ -81,7 +81,7 @@ class DescribedDetector:
         check_blobs(blobs, 1 if self.size else self.multiple)
         tensor, corners = prepared(blobs, inner, self._make.input)
         size = blobs.shape[3], blobs.shape[2]
-        found = self._make.faces(self._network.run(tensor), size, self.score, self.iou)
+        found = self._make.faces(self.network.run(tensor), size, self.score, self.iou)
         return [
             Detections(faces.boxes - np.tile(corner, 2), faces.scores, faces.points - corner)
             for faces, corner in zip(found, corners, strict=True)

@@ -133,7 +133,7 @@ class DescribedLandmarks:
             for role, each in points.outputs.items()
         }
         layouts = points.layouts()
-        self._network = fit(session, socket, origin, sides=sides, layouts=layouts, names=names)
+        self.network = fit(session, socket, origin, sides=sides, layouts=layouts, names=names)
 
     def matrix(self, five: Floats | None, box: Floats) -> Floats:
         """The crop of a face by its box, upright by its eyes where they are known."""
@@ -170,7 +170,7 @@ class DescribedLandmarks:
         ordered = crops[..., ::-1] if given.colour == "rgb" else crops
         planes = ordered.transpose(0, 3, 1, 2).astype(np.float32)
         tensor: Floats = (planes - for_channels(given.mean)) / for_channels(given.std)
-        (raw,) = self._network.run(tensor)["points"]
+        (raw,) = self.network.run(tensor)["points"]
         raw = raw.reshape(len(crops), self.count, -1)
         points = np.zeros((len(crops), self.count, 3), np.float32)
         points[:, :, :2] = raw[:, :, :2] * (self.side / self._points.units)

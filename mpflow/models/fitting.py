@@ -77,11 +77,16 @@ def socket_of(session: Any, pixels: Pixels, origin: Origin) -> Socket:
 
 
 class Network:
-    """A session whose outputs are known by role; see ``fit``."""
+    """A session whose outputs are known by role: their ``names``; see ``fit``.
+
+    ``single`` is one that is fed one picture at a time.
+    """
 
     def __init__(
         self, session: Any, socket: Socket, names: Mapping[str, Sequence[str]], layout: Layout
     ) -> None:
+        self.names = names
+        self.single = socket.single
         self._session = session
         self._socket = socket
         self._names = [name for role in names.values() for name in role]
@@ -90,7 +95,7 @@ class Network:
 
     def run(self, tensor: Floats) -> dict[str, list[Floats]]:
         """Outputs [n, *shape] by role for pictures [n, 3, h, w]."""
-        step = 1 if self._socket.single else len(tensor)
+        step = 1 if self.single else len(tensor)
         calls = [self._call(tensor[first : first + step]) for first in range(0, len(tensor), step)]
         outputs: dict[str, list[Floats]] = {role: [] for role in self._roles}
         for role, parts in zip(self._roles, zip(*calls, strict=True), strict=True):
