@@ -148,7 +148,8 @@ def _file_facts(path: str, breathe: Breath) -> dict[str, Any]:
 def _frames(job: JobSpec, counted: Counted) -> dict[str, Any]:
     """The range that was wanted of the input, and what became of its frames."""
     ledger = counted.ledger
-    names = ("delivered", "masked", "passed", "dropped", "degraded", "faces", "frames_with_faces")
+    names = ("delivered", "masked", "passed", "dropped", "degraded", "left")
+    names = (*names, "faces", "frames_with_faces")
     return {
         "start": job.start,
         "stop": job.stop,
