@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpflow.errors import ContractError
-from mpflow.models.detections import Floats, check_blobs, non_maximum_suppression, none_found
+from mpflow.models.detections import (
+    MOST_CANDIDATES,
+    Floats,
+    best_of,
+    best_of_each,
+    check_blobs,
+    non_maximum_suppression,
+    none_found,
+)
 
 
 def overlap(one: Floats, other: Floats) -> float:
@@ -43,6 +51,30 @@ def test_suppression_is_what_one_gets_by_hand(drawn: list[tuple[int, ...]]) -> N
 def test_a_box_without_area_is_found_once() -> None:
     boxes = np.array([[5, 5, 5, 5], [0, 0, 9, 9]], np.float32)
     assert non_maximum_suppression(boxes, np.array([0.9, 0.8], np.float32), 0.3).tolist() == [0, 1]
+
+
+def test_of_very_many_candidates_the_best_are_kept() -> None:
+    count = MOST_CANDIDATES + 200
+    corner = np.arange(count, dtype=np.float32)[:, None] * 10
+    boxes = np.hstack([corner, corner, corner + 5, corner + 5])
+    scores = np.linspace(0.1, 0.9, count, dtype=np.float32)
+    found = best_of(boxes, scores, np.zeros((count, 5, 2), np.float32), 0.3)
+    np.testing.assert_array_equal(found.scores, scores[:199:-1])
+
+
+def test_candidates_of_several_pictures_are_told_apart() -> None:
+    box = np.array([[0, 0, 9, 9]], np.float32)
+    points = np.zeros((1, 5, 2), np.float32)
+    parts = [
+        (np.array([picture]), box, np.array([score], np.float32), points)
+        for picture, score in ((2, 0.5), (0, 0.9), (2, 0.7))
+    ]
+    found = best_of_each(parts, 3, 0.3)
+    assert [each.scores.tolist() for each in found] == [
+        [pytest.approx(0.9)],
+        [],
+        [pytest.approx(0.7)],
+    ]
 
 
 def test_nothing_found_has_the_right_shapes() -> None:
