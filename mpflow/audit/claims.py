@@ -47,6 +47,8 @@ class Claims(msgspec.Struct, frozen=True):
 
 def claims_of(output: Path) -> Claims | None:
     """The sidecar of an output, if there is one that can be read."""
+    if not output.is_file():
+        return None
     try:
         return msgspec.json.decode(sidecar_name(output).read_bytes(), type=Claims)
     except (OSError, msgspec.MsgspecError):

@@ -90,7 +90,9 @@ def test_a_part_of_the_input_is_told_of() -> None:
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"mpflow_sidecar": "x"}'])
 def test_what_is_no_sidecar_is_passed_over(tmp_path: Path, text: str) -> None:
     output = tmp_path / "out.mp4"
+    output.touch()
     assert claims_of(output) is None
+    assert claims_of(Path()) is None
     (tmp_path / "out.mp4.mpflow.json").write_text(text)
     assert claims_of(output) is None
 
@@ -98,6 +100,7 @@ def test_what_is_no_sidecar_is_passed_over(tmp_path: Path, text: str) -> None:
 def test_a_sidecar_is_read_from_beside_the_output(tmp_path: Path) -> None:
     data = {"mpflow_sidecar": 1, "frames": {"start": 3, "stop": 9}, "more": [1]}
     (tmp_path / "out.mp4.mpflow.json").write_text(json.dumps(data))
+    (tmp_path / "out.mp4").touch()
     found = claims_of(tmp_path / "out.mp4")
     assert found is not None
     assert (found.frames.start, found.frames.stop) == (3, 9)
