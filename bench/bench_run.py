@@ -41,7 +41,7 @@ from clips import face_clip
 from facts import come_first, load, machine_facts, write_results
 from watched import Watched, watch
 
-from mpflow.stages.detect import auto_size
+from mpflow.models.sizes import auto_size
 
 WIDTH, HEIGHT = 1920, 1080
 CODING = ("-preset", "veryfast", "-crf", "18")
