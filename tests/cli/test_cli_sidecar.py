@@ -12,6 +12,7 @@ from typing import Any
 import av
 from commands import LIMIT_S, Command, command_line, environment
 
+from mpflow import RunSpec, run
 from mpflow.spec import REDACTED
 
 SMALL = ("--set", "detect.size=160x128", "--codec", "ffv1", "--encoder-option", "threads=1")
@@ -55,6 +56,13 @@ def test_one_run_and_a_farm_tell_the_same(mpflow: Command, here: Path, short_cli
     assert (here / "two.mkv.mpflow.json").exists()
 
 
+def test_the_python_door_leaves_one_too(here: Path, short_clip: Path) -> None:
+    small = {"detect.size": "160x128"}
+    asked = RunSpec(input=short_clip, output=here / "out.mp4", set=small, stop=5)
+    run(asked)
+    assert read(here / "out.mp4.mpflow.json")["frames"]["written"] == 5
+
+
 def test_each_output_of_a_batch_has_its_own_unless_none_is_wanted(
     mpflow: Command, here: Path, short_clip: Path
 ) -> None:
@@ -76,13 +84,13 @@ def test_a_resumed_run_tells_the_same(here: Path, mpflow: Command, long_clip: Pa
     command = command_line(*words, "-o", "cut.mkv", "--json")
     with subprocess.Popen(
         command, cwd=here, stdout=subprocess.PIPE, text=True, env=environment()
-    ) as run:
-        assert run.stdout is not None
-        for line in run.stdout:
+    ) as cut_off:
+        assert cut_off.stdout is not None
+        for line in cut_off.stdout:
             if json.loads(line).get("frame", 0) >= 30:
                 break
-        run.send_signal(signal.SIGKILL)
-        run.wait(LIMIT_S)
+        cut_off.send_signal(signal.SIGKILL)
+        cut_off.wait(LIMIT_S)
     assert not (here / "cut.mkv.mpflow.json").exists()
     assert mpflow(*words, "-o", "cut.mkv", "--resume", "-y").code == 0
     whole, cut = (told(here / f"{name}.mkv.mpflow.json") for name in ("whole", "cut"))

@@ -79,6 +79,23 @@ def test_no_path_and_no_name_is_in_it(tmp_path: Path) -> None:
     assert set(left_out["encode"]) == {"note", "encoder_options"}
 
 
+def test_who_is_kept_is_not_told_but_that_somebody_is(tmp_path: Path) -> None:
+    flags = [
+        ("embed.gallery", str(tmp_path / NAME), "test"),
+        ("redact.method", "image", "test"),
+        ("redact.image", f"{NAME}.png", "test"),
+        ("redact.spans", "0:01-0:02", "test"),
+    ]
+    spec = resolve("redact-except", flags=flags, environ={}).spec
+    told = {each["stage"]: each for each in operations_of(spec)}
+    assert NAME not in json.dumps(list(told.values()))
+    assert (told["embed"]["left_out"], told["redact"]["left_out"]) == (["gallery"], ["image"])
+    assert told["redact"]["options"]["people"] == "except"
+    assert told["redact"]["options"]["spans"] == "0:01-0:02"
+    models = {each["stage"]: each["model"] for each in models_of_stages(spec)}
+    assert models == {"detect": "yunet", "embed": "sface"}
+
+
 def test_a_preset_of_ones_own_has_no_name(tmp_path: Path) -> None:
     path = tmp_path / f"{NAME}.yaml"
     path.write_text(
