@@ -14,10 +14,11 @@ from mpflow.models.described_landmarks import DescribedLandmarks, load_landmarks
 from mpflow.models.description import read_mapping
 from mpflow.models.detections import Detections
 from mpflow.models.fetch import sha256_of
-from mpflow.models.fitting import Network, Origin
+from mpflow.models.fitting import Network
 from mpflow.models.letterbox import letterbox
 from mpflow.models.sessions import open_session
 from mpflow.models.sizes import auto_size
+from mpflow.models.sockets import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from mpflow.errors import ConfigError
 from mpflow.models.description import Picture, converted, read_mapping
 from mpflow.models.detections import Detections, Floats, check_blobs
-from mpflow.models.fitting import Origin, fit, for_channels, socket_of
+from mpflow.models.fitting import fit, for_channels
 from mpflow.models.makes import Make
 from mpflow.models.ownfiles import CenterFaceFile, YuNetFile
 from mpflow.models.retinaface import RetinaFace
 from mpflow.models.scrfd import Scrfd
+from mpflow.models.sockets import Origin, socket_of
 from mpflow.models.yolov5face import Yolov5Face
 from mpflow.models.yolov8face import Yolov8Face
 

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from mpflow.errors import ConfigError
 from mpflow.models.description import Description, Names, Pixels, Side, converted, read_mapping
 from mpflow.models.detections import Floats
-from mpflow.models.fitting import Origin, fit, for_channels, socket_of
+from mpflow.models.fitting import fit, for_channels
 from mpflow.models.landmarks import square_region
 from mpflow.models.makes import Layout
+from mpflow.models.sockets import Origin, socket_of
 
 Positive = Annotated[float, msgspec.Meta(gt=0, le=10)]
 

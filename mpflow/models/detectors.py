@@ -35,7 +35,7 @@ def detector(  # noqa: PLR0913 - one name for each choice
     """
     if is_description(name):
         from mpflow.models.described import DescribedDetector, load
-        from mpflow.models.fitting import Origin
+        from mpflow.models.sockets import Origin
 
         path = Path(name)
         make = load(path)

@@ -10,70 +10,14 @@ Whatever does not fit is a ModelError that names both the file and the key of th
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mpflow.errors import ModelError
-from mpflow.models.description import Pixels
 from mpflow.models.detections import Floats
 from mpflow.models.makes import Layout, Shape
-
-_FLOAT = "tensor(float)"
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The description and the file, as errors name them."""
-
-    description: Path
-    file: Path
-
-    def error(self, what: str, cure: str) -> ModelError:
-        """The two do not fit each other."""
-        return ModelError(
-            f"{self.file.name} does not fit its description {self.description}: {what}", cure=cure
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Socket:
-    """The input of a file: its name, and height and width where it takes no others.
-
-    ``single`` is a file that takes one picture at a time.
-    """
-
-    name: str
-    height: int | None
-    width: int | None
-    single: bool
-
-
-def socket_of(session: Any, pixels: Pixels, origin: Origin) -> Socket:
-    """The input that takes pictures; raises ModelError if there is none."""
-    inputs = {each.name: each for each in session.get_inputs()}
-    if pixels.name not in inputs and (pixels.name or len(inputs) != 1):
-        known = ", ".join(inputs)
-        what = f"it has no input {pixels.name!r}" if pixels.name else "it has several inputs"
-        raise origin.error(f"{what}; it has: {known}", "correct input.name")
-    chosen = inputs[pixels.name] if pixels.name else next(iter(inputs.values()))
-    shape, said = list(chosen.shape), f"its input {chosen.name} is {chosen.type} {chosen.shape}"
-    if chosen.type != _FLOAT:
-        raise origin.error(f"{said}, not float32", "export it with a float32 input")
-    if len(shape) != 4 or (isinstance(shape[1], int) and shape[1] != 3):
-        raise origin.error(
-            f"{said}, not [n, 3, height, width]", "export it as NCHW with 3 channels"
-        )
-    batch, _, height, width = (
-        side if isinstance(side, int) and side > 0 else None for side in shape
-    )
-    if batch not in (None, 1):
-        raise origin.error(
-            f"{said}: it takes {batch} pictures at a time, no fewer", "export it anew"
-        )
-    return Socket(chosen.name, height, width, batch == 1)
+from mpflow.models.sockets import Origin, Socket
 
 
 class Network:
@@ -142,6 +86,7 @@ def fit(  # noqa: PLR0913 - what is held against what
     for layout in (each for each in layouts if names.keys() <= each.keys()):
         found = _roles(layout, names, shapes, single=single)
         if found is not None:
+            _check_spare(found, names, known, origin)
             return Network(session, socket, found, layout)
     raise origin.error(_what_is_missing(layouts, names, shapes, sides), _CURE)
 
@@ -158,6 +103,26 @@ def _check_names(
             if name not in known:
                 what = f"it has no output {name!r}; it has: {', '.join(known)}"
                 raise origin.error(what, f"correct outputs.{role}")
+
+
+def _check_spare(
+    found: Mapping[str, Sequence[str]],
+    names: Mapping[str, Sequence[str]],
+    known: Sequence[str],
+    origin: Origin,
+) -> None:
+    """Raise ModelError for outputs that nobody would look at: a grid left out misses faces.
+
+    A file that gives everything in one output may give other things beside it, and so may one
+    whose outputs are all named.
+    """
+    used = [name for each in found.values() for name in each]
+    spare = [name for name in known if name not in used]
+    if spare and len(used) > 1 and not names.keys() >= found.keys():
+        raise origin.error(
+            f"nothing is known of its outputs {', '.join(spare)}",
+            "describe all its strides, or name every role in outputs",
+        )
 
 
 _CURE = (

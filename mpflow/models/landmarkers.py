@@ -71,7 +71,7 @@ def landmarker(name: str, session: Any, file: Path | None = None) -> LandmarkMod
     """
     if is_description(name):
         from mpflow.models.described_landmarks import DescribedLandmarks, load_landmarks
-        from mpflow.models.fitting import Origin
+        from mpflow.models.sockets import Origin
 
         points = load_landmarks(Path(name))
         origin = Origin(Path(name), file or Path(points.file))

@@ -27,6 +27,8 @@ from mpflow.stages.detect import DetectOptions
 
 SCRFD = Trained("rgb", (127.5,) * 3, (128.0,) * 3)
 
+KINDS_OF_SCRFD = (("scores", "score"), ("boxes", "bbox"), ("points", "kps"))
+
 
 def write(folder: Path, **keys: Any) -> str:
     path = folder / "mine.yaml"
@@ -126,6 +128,7 @@ def two_inputs(net: Net, alive: int) -> None:
         ({"batch": 4}, {}, "takes 4 pictures at a time"),
         ({"channels": 1}, {}, r"not \[n, 3, height, width\]"),
         ({"sides": (64, 64)}, {"input": {"size": "96x64"}}, r"is 64x64, described as 96x64"),
+        ({}, {"strides": [8, 16]}, "nothing is known of its outputs score_32, bbox_32, kps_32"),
         ({}, {"anchors": 3}, r"96x64.*scores \[288, 1\].*it gives .*score_32 \[2, 12, 1\]"),
         ({}, {"strides": [8, 16, 32, 64]}, "correct decoder, strides, anchors"),
         ({}, {"anchors": 1}, r"scores \[96, 1\] .*score_8 \[2, 192, 1\]"),
@@ -170,9 +173,14 @@ def test_a_file_that_does_not_run_at_its_size_is_refused(tmp_path: Path) -> None
         net.output(net.node("Add", [net.cells(8, [1.0]), net.node("Cast", [grid], to=1)]), "more")
 
     save(tmp_path, build)
+    named = {
+        role: [f"{kind}_{stride}" for stride in tinydetectors.STRIDES]
+        for role, kind in KINDS_OF_SCRFD
+    }
     with pytest.raises(ModelError, match=r"does not run on a picture of 96x64.*input\.size"):
-        opened(write(tmp_path))
-    assert opened(write(tmp_path, input={"size": "64x64"})).size == (64, 64)
+        opened(write(tmp_path, outputs=named))
+    fixed = write(tmp_path, outputs=named, input={"size": "64x64"})
+    assert opened(fixed).size == (64, 64)
 
 
 def test_a_file_that_is_no_network_is_named(tmp_path: Path) -> None:
@@ -235,3 +243,9 @@ def test_every_example_in_the_documentation_reads(tmp_path: Path) -> None:
         described = load_landmarks(path) if "landmarks:" in example else load(path)
         told.add(described.__struct_config__.tag)
     assert told == {*MAKES, *KINDS}
+
+
+def test_outputs_may_be_left_over_where_every_role_is_named(tmp_path: Path) -> None:
+    save(tmp_path)
+    outputs = {role: [f"{kind}_8", f"{kind}_16"] for role, kind in KINDS_OF_SCRFD}
+    assert opened(write(tmp_path, strides=[8, 16], outputs=outputs)).score == 0.5
