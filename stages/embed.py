@@ -101,8 +101,8 @@ class Embed(Stage[EmbedOptions]):
         people, photos = self._gallery.people, len(self._gallery.persons)
         context.report("gallery", {"people": people, "photos": photos})
         context.report("thresholds", asdict(self._limits))
-        self._embeddings = 0
         self._tracks: set[int] = set()
+        self._embeddings = 0
         self._forget()
 
     def begin(self, job: Job) -> None:
@@ -135,9 +135,11 @@ class Embed(Stage[EmbedOptions]):
             yield self._next()
 
     def end(self) -> None:
-        """Say how many embeddings it took."""
+        """Say how many embeddings this input took."""
         self.context.report("embeddings", self._embeddings)
         self.context.report("tracks", len(self._tracks))
+        self._tracks.clear()
+        self._embeddings = 0
 
     def _follow(self, token: Token, frame: Frame) -> tuple[Token, Moment]:
         """The frame's card with what was looked at, and what is known when it comes."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import people
 import pytest
 import scenes
@@ -24,16 +26,20 @@ CAST = ["person-a-1", "impostor-1", "person-b-1", ""]
 RATE = 25
 
 
-class Reports(dict[str, Any]):
-    """What the stage said of itself."""
+def opened(folder: Path | str, **options: Any) -> tuple[Embed, dict[str, Any]]:
+    """A stage that has begun, and what it says of itself; opened once for the same options."""
+    stage, reports = _opened(str(folder), **options)
+    stage.end()
+    stage.begin(job())
+    return stage, reports
 
 
-def opened(folder: Path | str, **options: Any) -> tuple[Embed, Reports]:
-    reports = Reports()
-    chosen = msgspec.convert({"gallery": str(folder), "device": "cpu", **options}, EmbedOptions)
+@cache
+def _opened(folder: str, **options: Any) -> tuple[Embed, dict[str, Any]]:
+    reports: dict[str, Any] = {}
+    chosen = msgspec.convert({"gallery": folder, "device": "cpu", **options}, EmbedOptions)
     stage = Embed(chosen, StageContext("embed", report=reports.__setitem__))
     stage.open()
-    stage.begin(job())
     return stage, reports
 
 
@@ -208,6 +214,32 @@ def test_a_gallery_is_needed(anna: Path) -> None:
 def test_thresholds_have_to_make_sense(options: dict[str, Any], error: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=error):
         msgspec.convert(options, EmbedOptions)
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_picture_that_is_stored_turned_makes_no_difference(
+    model_store: ModelStore, anna: Path, seen: tuple[Face, ...], turns: int
+) -> None:
+    picture = people.picture(model_store, CAST)
+    turned = scenes.slot(np.ascontiguousarray(np.rot90(picture, turns)))
+    height, width = picture.shape[:2]
+    faces = [_turned(face, turns, width, height) for face in seen]
+    stage, _ = opened(anna)
+    given = run(stage, frames([faces] * 12), turned)
+    assert marks(given[-1]) == ["p0", "other", "other"]
+
+
+def _turned(face: Face, turns: int, width: int, height: int) -> Face:
+    """The face in the picture after so many quarter turns counter-clockwise."""
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return {1: (y, width - 1 - x), 2: (width - 1 - x, height - 1 - y), 3: (height - 1 - y, x)}[
+            turns
+        ]
+
+    (x1, y1), (x2, y2) = place(*face.box[:2]), place(*face.box[2:])
+    box = min(x1, x2), min(y1, y2), max(x1, x2), max(y1, y2)
+    return replace(face, box=box, points=tuple(place(*point) for point in face.points))
 
 
 def test_thresholds_of_ones_own_count(anna: Path, seen: tuple[Face, ...], slot: Any) -> None:
