@@ -43,9 +43,10 @@ class EmbedOptions(Options, frozen=True, forbid_unknown_fields=True):
     ``gallery``: a folder with a photo of each person, or a sub-folder of photos for each. ``same``:
     the similarity from which on a face is a person's; ``other``: below it, it is surely not; 0
     takes the model's own. ``again``: a track is looked at anew after so many seconds at the latest.
-    ``ahead``: so many frames wait for what later ones say of a face nobody is sure of. ``model``:
-    an embedder of the manifest, insightface:PACK, or insightface:FILE.onnx. ``threads``: 0 takes
-    what the worker may use.
+    ``ahead``: so many frames wait for what later ones say of a face nobody is sure of. ``faces``:
+    so many are looked at in one frame, those seen best; others wait for the next. ``model``: an
+    embedder of the manifest, insightface:PACK, or insightface:FILE.onnx. ``threads``: 0 takes what
+    the worker may use.
     """
 
     gallery: str = ""
@@ -54,6 +55,7 @@ class EmbedOptions(Options, frozen=True, forbid_unknown_fields=True):
     other: Cosine = 0.0
     again: Annotated[float, msgspec.Meta(gt=0)] = 2.0
     ahead: Annotated[int, msgspec.Meta(ge=0, le=64)] = 0
+    faces: Annotated[int, msgspec.Meta(ge=1, le=64)] = 4
     device: str = "auto"
     providers: tuple[str, ...] = ()
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
@@ -145,7 +147,7 @@ class Embed(Stage[EmbedOptions]):
         """The frame's card with what was looked at, and what is known when it comes."""
         time = _time(token)
         self._following.see(token.faces, time)
-        due = list(self._due(token.faces, time))
+        due = self._due(token.faces, time)
         marks = self._marks(frame, [face for face, _ in due])
         rows = []
         for (face, quality), mark in zip(due, marks, strict=True):
@@ -158,18 +160,17 @@ class Embed(Stage[EmbedOptions]):
             token = token.with_field(LOOKS, rows).with_field(CHECK, self._gallery.check)
         return token, self._following.moment()
 
-    def _due(self, faces: Sequence[Face], time: float) -> Iterator[tuple[Face, float]]:
+    def _due(self, faces: Sequence[Face], time: float) -> list[tuple[Face, float]]:
         """The faces to be looked at, and how well each is seen.
 
         The pose takes longer than all else here, and most frames need none.
         """
         from mpflow.identity.sight import quality_at_best, quality_of
 
-        for face in faces:
-            if self._following.due(face, quality_at_best(face), time):
-                quality = quality_of(face)
-                if self._following.due(face, quality, time):
-                    yield face, quality
+        hopeful = [each for each in faces if self._following.due(each, quality_at_best(each), time)]
+        sights = [(face, quality_of(face)) for face in hopeful]
+        due = [sight for sight in sights if self._following.due(*sight, time)]
+        return sorted(due, key=lambda sight: -sight[1])[: self.options.faces]
 
     def _marks(self, frame: Frame, faces: Sequence[Face]) -> list[Mark]:
         """Whom faces show, by one call of the network."""

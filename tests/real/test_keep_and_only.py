@@ -12,6 +12,7 @@ import numpy as np
 import people
 import pytest
 import yaml
+from faceclips import face_clip
 from runs import job_in, marks_in, nothing_left
 
 import mpflow
@@ -116,6 +117,35 @@ def test_whoever_nobody_is_sure_of_is_covered(
     output = tmp_path / "out.mkv"
     run(film, output, preset, anna, **NOBODY_SURE)
     assert not any(any(frames) for frames in untouched(film, output).values())
+
+
+@pytest.mark.parametrize("preset", ["redact-except", "redact-only"])
+def test_where_two_people_cross_nobody_is_taken_for_the_other(
+    model_store: ModelStore, tmp_path: Path, preset: str
+) -> None:
+    clip = face_clip(model_store, tmp_path, height=360, takes=("crossing",), frames=60)
+    anna = people.gallery(model_store, tmp_path / "g", {"anna": ["person-a-1"]})
+    run(clip.path, tmp_path / "out.mkv", preset, anna)
+    hidden = "person-b" if preset == "redact-except" else "person-a"
+    opened: dict[str, int] = {}
+    pairs = zip(clips.planes(clip.path), clips.planes(tmp_path / "out.mkv"), strict=True)
+    for marks, (before, after) in zip(clip.truth.frames, pairs, strict=True):
+        for mark in marks:
+            rows, columns = _middle(mark.box)
+            same = np.array_equal(before[0][rows, columns], after[0][rows, columns])
+            opened[mark.person] = opened.get(mark.person, 0) + same * (mark.visible > 0.5)
+    assert opened.pop(hidden) == 0
+    assert opened.popitem()[1] > 20, "the other is visible while they are apart"
+
+
+def _middle(box: tuple[float, float, float, float]) -> tuple[slice, slice]:
+    """The rows and columns of the half of a box that lies in the middle."""
+    x1, y1, x2, y2 = box
+    across, down = (x2 - x1) / 4, (y2 - y1) / 4
+    return (
+        slice(max(0, round(y1 + down)), max(0, round(y2 - down))),
+        slice(max(0, round(x1 + across)), max(0, round(x2 - across))),
+    )
 
 
 def test_a_run_in_which_the_stage_died_gives_the_same_file(

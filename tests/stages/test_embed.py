@@ -16,6 +16,7 @@ import scenes
 
 from mpflow import wire
 from mpflow.errors import ConfigError, ModelError, Refused
+from mpflow.identity.sight import quality_of
 from mpflow.models.store import ModelStore
 from mpflow.spec import JobSpec, MediaInfo, VideoInfo
 from mpflow.stage import Job, StageContext, Work
@@ -118,6 +119,16 @@ def test_frames_that_wait_have_the_marks_from_the_first_one_on(
     assert {tuple(marks(token)) for token in given} == {("p0", "other", "other")}
 
 
+def test_a_crowd_is_looked_at_a_few_in_each_frame(
+    anna: Path, seen: tuple[Face, ...], slot: Any
+) -> None:
+    stage, _ = opened(anna, faces=2)
+    given = run(stage, frames([seen] * 3), slot)
+    assert [len(token.fields.get(LOOKS, ())) for token in given] == [2, 1, 0]
+    best = max(seen, key=quality_of)
+    assert best.track in {track for track, _, _ in given[0].fields[LOOKS]}
+
+
 def test_faces_that_cannot_be_known_have_no_mark(
     anna: Path, seen: tuple[Face, ...], slot: Any
 ) -> None:
@@ -159,7 +170,7 @@ def test_no_number_of_a_face_leaves_the_stage(
     stage, reports = opened(anna)
     (token,) = run(stage, frames([seen]), slot)
     rows = token.fields[LOOKS]
-    assert [(track, mark) for track, mark, _ in rows] == [(0, "p0"), (1, "other"), (2, "other")]
+    assert {track: mark for track, mark, _ in rows} == {0: "p0", 1: "other", 2: "other"}
     assert 0 <= token.fields[CHECK] < 1 << 16
     packed = wire.pack(token)
     assert len(packed) < 1500
