@@ -60,7 +60,7 @@ class JobEnd:
         run.error = error
         run.go(JobState.STOPPING, error.what)
         run.clock.allow(DRAIN_S, now=time.monotonic())
-        run.source.tell("stop")
+        run.tell_stop()
 
     def fail(self, error: MpflowError) -> None:
         """An error that leaves every worker whole: they leave the job, which is over."""

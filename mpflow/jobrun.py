@@ -79,6 +79,8 @@ class JobRun:
     """Frames of a live run that a dead last stage had."""
     winding_up: bool = False
     """Whether a live run's source was asked to end the stream; its successors are, too."""
+    stopped: bool = False
+    """Whether a file run was asked to end early; who takes a dead worker's place hears it, too."""
     rescue: Rescue = field(init=False)
     end: JobEnd = field(init=False)
 
@@ -168,8 +170,18 @@ class JobRun:
         handle.tell(
             "begin", self.ring.descriptors(handle.plan.stage), task=msgspec.to_builtins(task)
         )
-        if handle is self.source and self.winding_up:
+        in_the_middle = handle is not self.source and handle is not self.sink
+        if self.stopped if in_the_middle else handle is self.source and self.winding_up:
             handle.tell("stop")
+
+    def tell_stop(self) -> None:
+        """Tell who is in the job that its stream ends early; the source last, since the others have
+        to know when they have seen its last frame."""
+        self.stopped = True
+        for handle in self.workers[1:-1]:
+            if not handle.idle and handle.alive:
+                handle.tell("stop")
+        self.source.tell("stop")
 
     def wind_up(self) -> None:
         """End a live run in order, as its owner asks: the stream ends, and that is no error."""

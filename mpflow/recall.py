@@ -27,6 +27,10 @@ from mpflow.tokens import Token
 ANALYSIS = "analysis.log"
 """Name of the log in a job's folder of parts."""
 
+CUT_SHORT = "mpflow.cut_short"
+"""On a token whose stage waited in vain for later frames, since the run was stopped: such a frame
+is not kept, neither here nor in the output; who goes on makes it as if there had been no stop."""
+
 TAIL = 256
 """A live run's stage recalls at most so many frames, after an exception."""
 

@@ -26,7 +26,7 @@ from mpflow.desk import Desk
 from mpflow.errors import ContractError, is_out_of_memory
 from mpflow.failing import Again, Failures, Held, Outcome
 from mpflow.heed import Heed
-from mpflow.recall import Memory
+from mpflow.recall import CUT_SHORT, Memory
 from mpflow.shedding import Shedder
 from mpflow.shm import Lease, ViewSurvives
 from mpflow.spec import Job, Rules
@@ -54,6 +54,7 @@ class StageRunner:
         self._stage = stage
         self._job = job
         self._memory = memory
+        self._rules = rules
         self._failures = Failures(desk, rules)
         self._heed = heed or Heed(desk, stage, rules)
         self._shedder = Shedder(desk, rules)
@@ -63,6 +64,7 @@ class StageRunner:
         self._held: dict[int, Held] = {}
         self._again = Again()
         self._epoch = desk.ring.epoch
+        self._cut_short = False
 
     def run(self) -> None:
         """Work until the job is over."""
@@ -116,6 +118,7 @@ class StageRunner:
 
     def _start_over(self) -> None:
         """Bring a stage that remembers or holds frames back to what its finished frames say."""
+        self._cut_short = False
         if self._stage.holds or self._stage.remembers:
             self._stage.begin(self._job)
             self._recall()
@@ -128,6 +131,8 @@ class StageRunner:
     def _flush(self) -> None:
         """No frame will come any more: the stage must give on something of what it holds."""
         before = len(self._held)
+        self._desk.orders.read()
+        self._cut_short |= self._desk.orders.stop and not self._rules.live
         try:
             self._give_all(self._stage.flush(), time.monotonic_ns())
         except Exception as error:  # noqa: BLE001 - whatever a stage raises, its policy decides
@@ -170,6 +175,7 @@ class StageRunner:
         """Open a frame's card; None when there is nothing to do here and it was given on."""
         token = replace(wire.unpack(lease.token), retries=lease.retries)
         token = self._heed.note_mode(token)
+        self._cut_short |= CUT_SHORT in token.fields and self._stage.holds > 0
         if token.wants(self._desk.name) and self._heed.left_out:
             token = self._heed.leave_out(token)
         if not token.wants(self._desk.name):
@@ -269,7 +275,10 @@ class StageRunner:
         desk.meter.timed(stamp.ended - started, started - token.since)
         token = self._heed.note_degraded(token)
         held.frame.end()
-        self._memory.keep(token)
+        if self._cut_short:
+            token = token.with_field(CUT_SHORT, True)
+        else:
+            self._memory.keep(token)
         try:
             desk.ring.give(held.lease, wire.pack(token.done(stamp)))
         except ViewSurvives as error:

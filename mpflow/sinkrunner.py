@@ -22,7 +22,7 @@ from mpflow.errors import ContractError, MpflowError
 from mpflow.frame import Frame
 from mpflow.ledger import LEDGER, Book
 from mpflow.orders import Task
-from mpflow.recall import Spill
+from mpflow.recall import CUT_SHORT, Spill
 from mpflow.shedding import Losses, Shedder, card_of
 from mpflow.shm import RECORDS, Lease, drop_of
 from mpflow.spec import BEGINNING, Place, SinkSummary, name_in_parts
@@ -88,7 +88,8 @@ class SinkRunner:
         """Every frame in order, until there are no more or it is time to close.
 
         A frame ends when the next one is asked for; its slot is free again once nobody uses
-        the pixels exported from it. A frame that was dropped does not come.
+        the pixels exported from it. A frame that was dropped does not come; none that was cut short
+        by a stop does, and none after it.
         """
         desk = self._desk
         for lease in self._leases():
@@ -99,6 +100,10 @@ class SinkRunner:
             if self._shedder.drops(lease):
                 continue
             token = wire.unpack(lease.token)
+            if CUT_SHORT in token.fields:
+                desk.ring.retire(lease)
+                self._await_conclusion()
+                return
             delivered = True
             if token.state is FrameState.DROPPED:
                 self._book.note(token, None)
@@ -219,6 +224,12 @@ class SinkRunner:
     def _say_kept(self, place: Place) -> None:
         self._kept = place
         self._desk.tell("kept", place=msgspec.to_builtins(place))
+
+    def _await_conclusion(self) -> None:
+        """Wait for the order to close: what comes is not kept, and the supervisor is not ready."""
+        orders = self._desk.orders
+        while orders.conclude is None and not (orders.close_now or orders.over):
+            self._desk.meter.waited_for_input(self._desk.wait())
 
     def _leases(self) -> Iterator[Lease]:
         desk = self._desk

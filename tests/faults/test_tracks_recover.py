@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from runs import (
     run_through_gates,
 )
 from walked_stages import CUTS, faces_of
+
+from mpflow.errors import Terminated
 
 FRAMES = 120
 
@@ -111,5 +116,23 @@ def test_a_run_that_goes_on_has_the_tracks_of_one_that_was_never_killed(
         assert result.error is not None and "SIGKILL" in result.error.what
         job = msgspec.structs.replace(job, resume=True)
     again = run_once(spec, job)
+    assert again.error is None
+    assert lines_of(job) == undisturbed
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, undisturbed: Rows, ahead: int
+) -> None:
+    """What still waited for later frames is not kept: it would have less than it asks for."""
+    job = job_in(tmp_path)
+    gate = {"habit": "gate", "at": [57], "once": marks_in(tmp_path)}
+    spec = pipeline_of(tmp_path, *stages(film=gate, track={"ahead": ahead}, rows={"grid": 1}))
+    stop = {57: lambda pid: os.kill(pid, signal.SIGTERM)}
+    result = run_through_gates(spec, job, tmp_path / "marks", stop)
+    assert isinstance(result.error, Terminated)
+    kept = [json.loads(line) for line in Path(job.partial).read_text().splitlines()]
+    assert 57 - ahead <= len(kept) < FRAMES
+    assert kept == undisturbed[: len(kept)]
+    again = run_once(spec, msgspec.structs.replace(job, resume=True))
     assert again.error is None
     assert lines_of(job) == undisturbed
