@@ -41,12 +41,14 @@ def conclude(examination: Examination, basis: Basis) -> Result:
     """Sort what was found, and put it beside what was compared."""
     tracks = dict(sorted(examination.tracks.items()))
     subjects = (*tracks.values(), *examination.strays.values())
+    least = basis.wish.limits.lasting
     rows = sorted(
-        (row for subject in subjects for row in subject.findings()), key=lambda row: row[0].start
+        (row for subject in subjects for row in subject.findings(least)),
+        key=lambda row: row[0].start,
     )
     kinds = [[row for row in rows if kind_of(row[0].verdict) is kind] for kind in Kind]
     exposed, doubtful, kept = (tuple(finding for finding, _ in kind) for kind in kinds)
-    facts = {number: _facts(number, subject) for number, subject in tracks.items()}
+    facts = {number: _facts(number, subject, least) for number, subject in tracks.items()}
     report = AuditReport(
         mpflow=__version__,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -65,7 +67,7 @@ def conclude(examination: Examination, basis: Basis) -> Result:
     covers = tuple(
         (facts[number], subject.cover)
         for number, subject in tracks.items()
-        if subject.cover is not None and subject.verdict is Verdict.COVERED
+        if subject.cover is not None and facts[number].verdict is Verdict.COVERED
     )
     return Result(report, tuple(row for kind in kinds for row in kind), covers)
 
@@ -75,7 +77,7 @@ def _seen(basis: Basis, tracks: int) -> Seen:
     return Seen(basis.source, basis.target, basis.timing, tracks, basis.wish, claims)
 
 
-def _facts(number: int, subject: Subject) -> TrackFacts:
+def _facts(number: int, subject: Subject, least: int) -> TrackFacts:
     return TrackFacts(
         number,
         subject.first or 0.0,
@@ -83,5 +85,5 @@ def _facts(number: int, subject: Subject) -> TrackFacts:
         subject.frames,
         subject.looks,
         subject.likeness,
-        subject.verdict,
+        subject.verdict(least),
     )

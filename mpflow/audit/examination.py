@@ -24,6 +24,7 @@ from mpflow.audit.verdicts import (
     Evidence,
     Limits,
     Verdict,
+    is_sure,
     judge,
     judge_find,
 )
@@ -141,6 +142,7 @@ class Examination:
             evidence.found,
             0.0 if evidence.likeness is None else evidence.likeness.shown,
             _value(evidence.detail),
+            faint=not is_sure(evidence, self._limits),
         )
         subject.add(mark, shoot)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -21,6 +21,7 @@ class Mark:
 
     ``frame`` and ``time`` (seconds) are the input's; the output's where the input has no frame
     then (``extra``). ``score``, ``likeness`` and ``detail`` are 0 where they were not looked at.
+    Nothing but a low score speaks for a ``faint`` one.
     """
 
     frame: int
@@ -31,6 +32,7 @@ class Mark:
     likeness: float = 0.0
     detail: float = 0.0
     extra: bool = False
+    faint: bool = False
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -91,6 +93,14 @@ def stretches(marks: Iterable[Mark], gap: float) -> Iterator[list[Mark]]:
         part.append(mark)
     if part:
         yield part
+
+
+def lasting(marks: list[Mark], least: int) -> list[Mark]:
+    """The marks of a stretch; doubts in their place where all are faint and fewer than ``least``."""
+    faint = all(mark.faint and mark.verdict is Verdict.VISIBLE for mark in marks)
+    if not faint or len(marks) >= least:
+        return marks
+    return [replace(mark, verdict=Verdict.DOUBTFUL) for mark in marks]
 
 
 def ranges(numbers: Iterable[int]) -> str:

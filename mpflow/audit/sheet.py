@@ -36,7 +36,8 @@ Ink = tuple[int, int, int]
 MOST = 96
 """Pairs on one sheet; the report has all."""
 
-_COLUMNS, _GAP, _HEADING, _TITLE, _CAPTION = 3, 16, 84, 24, 44
+_FEW, _MANY = 3, 5
+_GAP, _HEADING, _TITLE, _CAPTION = 16, 84, 24, 44
 _CELL = 2 * SHOT_SIDE + 4
 _PAPER: Ink = (250, 249, 247)  # BGR, as all of these
 _DARK: Ink = (40, 36, 32)
@@ -74,13 +75,14 @@ def draw(result: Result) -> Picture:
     """The sheet as BGR."""
     cells = list(_cells(result))
     shown = cells[:MOST]
-    rows = max(1, -(-len(shown) // _COLUMNS))
+    columns = _FEW if len(shown) <= _FEW * _FEW else _MANY
+    rows = max(1, -(-len(shown) // columns))
     high = _TITLE + SHOT_SIDE + _CAPTION + _GAP
-    sheet = np.empty((_HEADING + rows * high, _COLUMNS * (_CELL + _GAP) + _GAP, 3), np.uint8)
+    sheet = np.empty((_HEADING + rows * high, columns * (_CELL + _GAP) + _GAP, 3), np.uint8)
     sheet[:] = _PAPER
     _write_heading(sheet, result.report, len(cells) - len(shown))
     for number, cell in enumerate(shown):
-        row, column = divmod(number, _COLUMNS)
+        row, column = divmod(number, columns)
         _draw_cell(sheet, cell, _GAP + column * (_CELL + _GAP), _HEADING + row * high)
     return sheet
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from mpflow.audit.eyes import Picture
-from mpflow.audit.findings import Finding, Mark, finding_of, stretches
+from mpflow.audit.findings import Finding, Mark, finding_of, lasting, stretches
 from mpflow.audit.verdicts import Kind, Verdict, kind_of, worst
 
 _CLEARER = 0.05  # so much higher a score or likeness must be for another picture
@@ -51,10 +51,10 @@ class Strand:
             self.shots.append(shoot())
             self._shown = mark
 
-    def findings(self, track: int | None) -> Iterator[tuple[Finding, Shot | None]]:
-        """One for each stretch, with its shot."""
+    def findings(self, track: int | None, least: int) -> Iterator[tuple[Finding, Shot | None]]:
+        """One for each stretch, with its shot; ``least`` as in ``lasting``."""
         for part in stretches(self.marks, self.gap):
-            finding = finding_of(track, part)
+            finding = finding_of(track, lasting(part, least))
             within = (shot for shot in self.shots if finding.start <= shot.time <= finding.end)
             yield finding, next(within, None)
 
@@ -104,15 +104,14 @@ class Subject:
         if area > self.cover_area:
             self.cover, self.cover_area = shoot(), area
 
-    def findings(self) -> Iterator[tuple[Finding, Shot | None]]:
-        """Every finding, with its shot."""
+    def findings(self, least: int = 1) -> Iterator[tuple[Finding, Shot | None]]:
+        """Every finding, with its shot; faint ones of fewer than so many frames are doubts."""
         for strand in self.strands.values():
-            yield from strand.findings(self.track)
+            yield from strand.findings(self.track, least)
 
-    @property
-    def verdict(self) -> Verdict:
-        """The worst that was found."""
-        return worst(mark.verdict for strand in self.strands.values() for mark in strand.marks)
+    def verdict(self, least: int = 1) -> Verdict:
+        """The worst of its findings."""
+        return worst(finding.verdict for finding, _ in self.findings(least))
 
 
 def _is_worse(mark: Mark, shown: Mark) -> bool:

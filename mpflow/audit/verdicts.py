@@ -65,7 +65,9 @@ class Limits(msgspec.Struct, frozen=True):
     hands, so a find takes the mean score of two enlarged looks: ``again`` where the input has a
     face (blurs of a third of the default's strength had at least 0.16 there, covers below a helmet
     at most 0.09) unless it is ``sure`` of it, and ``stray`` where the input has none (faces had at
-    least 0.7, lamps and hands at most 0.45). ``same``: cosine of two embeddings of one person; an
+    least 0.7, lamps and hands at most 0.45). Where nothing but faint finds speaks for a face, it
+    takes so many frames of them (``lasting``): hair around a cover is taken for a face now and
+    then. ``same``: cosine of two embeddings of one person; an
     output must also be ``lead`` more alike than a picture of the face without any detail is.
     ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35 left 0.70, a
     mosaic of a third of the default's strength 0.35), and ``depth``: how much of its contrast is
@@ -76,6 +78,7 @@ class Limits(msgspec.Struct, frozen=True):
     sure: float = 0.6
     again: float = 0.15
     stray: float = 0.5
+    lasting: int = 3
     same: float = 0.42
     lead: float = 0.1
     detail: float = 0.6
@@ -134,6 +137,17 @@ def judge_find(score: float, closer: float, limits: Limits) -> Verdict:
 def is_faint(evidence: Evidence, limits: Limits) -> bool:
     """Whether nothing but one low score speaks for a find: it takes an enlarged look."""
     return evidence.found < limits.sure and (evidence.closer or 0.0) < limits.again
+
+
+def is_sure(evidence: Evidence, limits: Limits) -> bool:
+    """Whether more than a faint find speaks for a face: one frame of it is enough."""
+    by_score = max(evidence.found - limits.sure, (evidence.closer or 0.0) - limits.stray) >= 0
+    by_detail = evidence.detail is not None and is_unchanged(evidence.detail, limits)
+    return (
+        by_score
+        or by_detail
+        or (evidence.likeness is not None and is_alike(evidence.likeness, limits))
+    )
 
 
 def is_alike(likeness: Likeness, limits: Limits) -> bool:

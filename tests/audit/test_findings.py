@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpflow.audit.findings import Mark, finding_of, ranges, stretches
+from mpflow.audit.findings import Mark, finding_of, lasting, ranges, stretches
 from mpflow.audit.verdicts import Verdict
 
 BOX = (1.0, 2.0, 3.0, 4.0)
@@ -52,3 +52,12 @@ def test_a_finding_has_the_worst_verdict_the_exact_frames_and_the_highest_values
     assert finding.verdicts == {"visible": 1, "recognisable": 1, "unchanged": 1}
     assert (finding.score, finding.likeness, finding.detail) == (0.9, 0.7, 0.95)
     assert (finding.worst_frame, finding.box) == (11, (5.0, 6.0, 7.0, 8.0))
+
+
+def test_faint_marks_alone_must_last() -> None:
+    faint, sure = mark(1, faint=True), mark(2)
+    assert {each.verdict for each in lasting([faint, faint], 3)} == {Verdict.DOUBTFUL}
+    assert {each.verdict for each in lasting([faint] * 3, 3)} == {Verdict.VISIBLE}
+    assert {each.verdict for each in lasting([faint, sure], 3)} == {Verdict.VISIBLE}
+    kept = mark(1, Verdict.KEPT, faint=True)
+    assert lasting([kept], 3) == [kept]

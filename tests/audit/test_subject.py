@@ -25,7 +25,7 @@ def test_exposures_doubts_and_what_is_kept_are_findings_of_their_own() -> None:
     add(subject, 3, Verdict.KEPT)
     found = {finding.verdict: finding.frames for finding, _ in subject.findings()}
     assert found == {Verdict.VISIBLE: "0,2", Verdict.DOUBTFUL: "1", Verdict.KEPT: "3"}
-    assert subject.verdict is Verdict.VISIBLE
+    assert subject.verdict() is Verdict.VISIBLE
 
 
 def test_each_stretch_has_one_shot_where_it_is_worst() -> None:
@@ -66,4 +66,4 @@ def test_the_largest_cover_is_shown() -> None:
     assert taken == [4.0, 8.0]
     assert subject.cover is not None
     assert subject.cover.time == 8.0
-    assert subject.verdict is Verdict.COVERED
+    assert subject.verdict() is Verdict.COVERED
