@@ -17,10 +17,11 @@ import msgspec
 
 from mpflow.console.arguments import Arguments
 from mpflow.console.course import Course
+from mpflow.console.facewords import counted
 from mpflow.console.lost import lost_lines
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
-from mpflow.console.text import counted, say, size
+from mpflow.console.text import say, size
 from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:

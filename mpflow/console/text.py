@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from mpflow.console.facewords import counted, face_words
 from mpflow.console.livewords import ends, stream_words
 from mpflow.console.lost import lost_lines
 from mpflow.console.timing import timing_lines
@@ -78,7 +79,7 @@ def summary(report: Report, *, brief: bool = True) -> str:
         f" ({report.frames_per_second:.1f} frames/s)"
     ]
     if report.faces:
-        parts.append(_faces(report))
+        parts.append(face_words(report))
     if report.size:
         parts.append(size(report.size))
     if brief and (slowest := report.bottleneck) is not None:
@@ -88,16 +89,6 @@ def summary(report: Report, *, brief: bool = True) -> str:
         parts.append(f"{report.damaged} damaged {frames} skipped")
     parts.extend(_irregular(report))
     return f"{ends(report)}: {', '.join(parts)}"
-
-
-def _faces(report: Report) -> str:
-    """What was found; of a stream also in frames that were not delivered."""
-    faces, frames = counted(report.faces, "face"), report.frames_with_faces
-    return (
-        f"{faces} found in {counted(frames, 'frame')}"
-        if report.live
-        else f"{faces} in {frames} of them"
-    )
 
 
 def _irregular(report: Report) -> Iterator[str]:
@@ -128,11 +119,6 @@ def batch_table(outcomes: Sequence[Outcome], units: str = "inputs") -> list[str]
 def name_of(path: str) -> str:
     """What an input is called: a file by its last part, a URL without what lets somebody in."""
     return shown(path) if is_url(path) else Path(path).name or path
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 frame``, ``2 frames``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def size(count: int) -> str:

@@ -36,6 +36,7 @@ ENDING = ".mpflow.json"
 SIDECAR_BEGINS = re.compile(rb'\{\s*"mpflow_sidecar":\s*\d+,')
 
 _BLOCK = 1 << 20
+_FOUND = ("faces", "frames_with_faces")
 
 Breath = Callable[[], None]
 """Called between two blocks of a file that is hashed; may raise to stop."""
@@ -148,8 +149,7 @@ def _file_facts(path: str, breathe: Breath) -> dict[str, Any]:
 def _frames(job: JobSpec, counted: Counted) -> dict[str, Any]:
     """The range that was wanted of the input, and what became of its frames."""
     ledger = counted.ledger
-    names = ("delivered", "masked", "passed", "dropped", "degraded", "left")
-    names = (*names, "faces", "frames_with_faces")
+    names = ("delivered", "masked", "passed", "dropped", "degraded", "left", *_FOUND)
     return {
         "start": job.start,
         "stop": job.stop,

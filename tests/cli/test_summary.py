@@ -48,6 +48,15 @@ def done(made: Report) -> Outcome:
             "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 1 face in 1 of them",
         ),
         (
+            {
+                "frames_written": 2,
+                "faces": 3,
+                "frames_with_faces": 2,
+                "stages": (StageReport("faces", facts={"tracks": 2, "people": 1}),),
+            },
+            "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 3 faces in 2 of them: 2 tracks of 1 person",
+        ),
+        (
             {"frames_written": 2, "damaged": 1},
             "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 1 damaged frame or packet skipped",
         ),
