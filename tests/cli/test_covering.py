@@ -99,15 +99,17 @@ def test_what_the_input_or_the_disk_does_not_have_is_refused_before_a_frame(
     assert not list(here.iterdir())
 
 
+@pytest.mark.parametrize(("frames", "left"), [("0-29", 22), ("5-19", 10)])
 def test_frames_outside_of_the_spans_are_as_they_were_and_counted(
-    mpflow: Command, here: Path, short_clip: Path
+    mpflow: Command, here: Path, short_clip: Path, frames: str, left: int
 ) -> None:
-    words = ["-o", "out.mp4", "--spans", "f10-f14,0:00.9-", "--report", "report.json"]
-    done = mpflow("run", "-i", short_clip, *words)
+    """Spans count from the input's first frame, whichever frames are wanted."""
+    words = ["-o", "out.mp4", "--spans", "f10-f14,0:00.9-", "--frames", frames]
+    done = mpflow("run", "-i", short_clip, *words, "--report", "report.json")
     assert done.code == 0, done.err
-    assert "22 frames outside of the spans left as they are" in done.err
+    assert f"{left} frames outside of the spans left as they are" in done.err
     report = json.loads((here / "report.json").read_text())
-    assert report["jobs"][0]["report"]["ledger"]["left"] == 22
+    assert report["jobs"][0]["report"]["ledger"]["left"] == left
 
 
 def test_a_plan_refuses_spans_that_the_input_does_not_have(
