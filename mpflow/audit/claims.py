@@ -77,6 +77,8 @@ def advice(claims: Claims | None, wish: Wish) -> Iterator[str]:
         )
     if (spans := claims.chosen("redact", "spans")) and not wish.spans.spans:
         yield f"{by} was to be covered only in {spans}: --spans {spans} allows for that"
+    if claims.chosen("redact", "method") == "image" and not wish.replaced:
+        yield f"{by} has a picture over every face: if that is a face, --replaced allows for it"
     people = claims.chosen("redact", "people")
     flag = {"except": "--keep DIR", "only": "--only DIR"}.get(str(people))
     if flag is not None and wish.people == "all":

@@ -24,10 +24,12 @@ from mpflow.audit.verdicts import (
     Evidence,
     Limits,
     Verdict,
+    is_replaced,
     is_sure,
     judge,
     judge_find,
 )
+from mpflow.audit.wish import Wish
 from mpflow.frame import Frame
 from mpflow.policies.identity import People, covered
 from mpflow.tokens import Box, Face, Sighting
@@ -55,28 +57,31 @@ class View:
     asked: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How it is judged: see Wish, of whose values these are."""
+
+    limits: Limits
+    every: float
+    people: People = "all"
+    replaced: bool = False
+
+    @classmethod
+    def of(cls, wish: Wish) -> Rules:
+        """The rules of a wish."""
+        return cls(wish.limits, wish.every, wish.people, wish.replaced)
+
+
 class Examination:
-    """Takes pairs in order and keeps what was found, by subject.
+    """Takes pairs in order and keeps what was found, by subject."""
 
-    ``every``: seconds between two looks at who a face is. ``people``: whose faces are to be
-    covered, by the marks that the input's faces have.
-    """
-
-    def __init__(
-        self,
-        eyes: Eyes,
-        canvases: tuple[Canvas, Canvas],
-        limits: Limits,
-        every: float,
-        people: People = "all",
-    ) -> None:
+    def __init__(self, eyes: Eyes, canvases: tuple[Canvas, Canvas], rules: Rules) -> None:
         self._eyes = eyes
         self._source, self._target = canvases
         self._place = placement(*canvases)
-        self._limits = limits
-        self._every = every
-        self._gap = max(GAP_S, 1.5 * every)
-        self._people = people
+        self._rules = rules
+        self._limits = rules.limits
+        self._gap = max(GAP_S, 1.5 * rules.every)
         self._untracked = Links(self._gap)
         self._unexplained = Links(self._gap)
         self.tracks: dict[int, Subject] = {}
@@ -105,7 +110,7 @@ class Examination:
         subject.seen(view.time)
         evidence = self._evidence(pair, face, find)
         exposed = judge(evidence, self._limits) in EXPOSED
-        if _can_be_known(face) and subject.is_due(view.time, self._every, exposed=exposed):
+        if _can_be_known(face) and subject.is_due(view.time, self._rules.every, exposed=exposed):
             likeness = self._eyes.likeness(pair, face.points)
             evidence = replace(evidence, likeness=likeness)
             subject.looked(view.time, likeness.shown)
@@ -113,7 +118,7 @@ class Examination:
 
     def _evidence(self, pair: Pair, face: Face, find: Face | None) -> Evidence:
         """What every frame is looked at for."""
-        there = face.sighting in _KNOWN_TO_BE_THERE
+        there = face.sighting in _KNOWN_TO_BE_THERE or self._rules.replaced
         found = 0.0 if find is None else find.score
         evidence = Evidence(found, detail=detail(pair, face.box) if there else None)
         if find is not None and judge(evidence, self._limits) is Verdict.DOUBTFUL:
@@ -132,8 +137,10 @@ class Examination:
         if verdict is Verdict.COVERED:
             subject.covered(_area_of_cover(face), shoot)
             return
-        if not (view.asked and covered(face, self._people)):
+        if not (view.asked and covered(face, self._rules.people)):
             verdict = Verdict.KEPT
+        elif self._rules.replaced and is_replaced(evidence, self._limits):
+            verdict = Verdict.REPLACED
         mark = Mark(
             view.number,
             view.time,

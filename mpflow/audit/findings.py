@@ -96,7 +96,7 @@ def stretches(marks: Iterable[Mark], gap: float) -> Iterator[list[Mark]]:
 
 
 def lasting(marks: list[Mark], least: int) -> list[Mark]:
-    """The marks of a stretch; doubts in their place where all are faint and fewer than ``least``."""
+    """A stretch's marks; doubts in their place where all are faint and fewer than ``least``."""
     faint = all(mark.faint and mark.verdict is Verdict.VISIBLE for mark in marks)
     if not faint or len(marks) >= least:
         return marks

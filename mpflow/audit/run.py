@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mpflow.audit.conclusion import Basis, Result, conclude
-from mpflow.audit.examination import Examination, View
+from mpflow.audit.examination import Examination, Rules, View
 from mpflow.audit.eyes import Eyes
 from mpflow.audit.pairing import paired, shift, tolerance
 from mpflow.audit.placing import Canvas
@@ -68,7 +68,7 @@ def audit(
     store = ModelStore(offline=wish.offline)
     eyes = _eyes(wish, store.pull(_ROLES.values(), told))
     canvases = Canvas.of(media[0].video), Canvas.of(media[1].video)
-    examination = Examination(eyes, canvases, wish.limits, wish.every, wish.people)
+    examination = Examination(eyes, canvases, Rules.of(wish))
     pipelines = Pipeline(_looking_at_input(wish)), Pipeline(_looking_at_output(wish))
     with ExitStack() as stack:
         walks = [iter(stack.enter_context(pipeline)) for pipeline in pipelines]

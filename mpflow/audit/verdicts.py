@@ -18,6 +18,7 @@ class Verdict(StrEnum):
     UNEXPLAINED = "unexplained"
     DOUBTFUL = "doubtful"
     KEPT = "kept"
+    REPLACED = "replaced"
     COVERED = "covered"
 
 
@@ -28,6 +29,7 @@ MEANINGS = {
     Verdict.UNEXPLAINED: "the second detector sees a face where the input's detector found none",
     Verdict.DOUBTFUL: "faintly found, but in no enlarged look: no failure, for a person to judge",
     Verdict.KEPT: "it is left open as asked, by the gallery",
+    Verdict.REPLACED: "a face is seen that has no detail of the input's and is not like the person",
     Verdict.COVERED: "nothing of a face is found",
 }
 
@@ -49,6 +51,7 @@ _KINDS = {
     Verdict.UNEXPLAINED: Kind.EXPOSURE,
     Verdict.DOUBTFUL: Kind.DOUBT,
     Verdict.KEPT: Kind.KEPT,
+    Verdict.REPLACED: Kind.KEPT,
 }
 EXPOSED = frozenset(verdict for verdict, kind in _KINDS.items() if kind is Kind.EXPOSURE)
 
@@ -71,7 +74,7 @@ class Limits(msgspec.Struct, frozen=True):
     output must also be ``lead`` more alike than a picture of the face without any detail is.
     ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35 left 0.70, a
     mosaic of a third of the default's strength 0.35), and ``depth``: how much of its contrast is
-    left.
+    left; below ``trace`` of a correlation another face may have been put there.
     """
 
     score: float = 0.2
@@ -83,6 +86,7 @@ class Limits(msgspec.Struct, frozen=True):
     lead: float = 0.1
     detail: float = 0.6
     depth: float = 0.4
+    trace: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,14 @@ def judge(evidence: Evidence, limits: Limits) -> Verdict:
     if evidence.found < limits.score:
         return Verdict.COVERED
     return Verdict.DOUBTFUL if is_faint(evidence, limits) else Verdict.VISIBLE
+
+
+def is_replaced(evidence: Evidence, limits: Limits) -> bool:
+    """Whether a face that is seen can be another's: it has no detail of the input's, and is not
+    like the person as far as that was looked at."""
+    alike = evidence.likeness is not None and is_alike(evidence.likeness, limits)
+    other = evidence.detail is not None and evidence.detail.correlation < limits.trace
+    return other and not alike
 
 
 def judge_find(score: float, closer: float, limits: Limits) -> Verdict:

@@ -19,8 +19,9 @@ class Wish:
 
     Frames ``start`` up to ``stop`` of the input are those that the output was made of, and faces
     within ``spans`` (of the input) are to be covered: all, all ``except`` those of the ``gallery``,
-    or ``only`` those. ``every``: seconds between two looks at who a face is. ``size`` is that of
-    the pictures the detectors look at, ``workers`` how many processes detect, for each file.
+    or ``only`` those; with ``replaced`` other faces may have been put over them. ``every``: seconds
+    between two looks at who a face is. ``size`` is that of the pictures the detectors look at,
+    ``workers`` how many processes detect, for each file.
     """
 
     source: Path
@@ -28,6 +29,7 @@ class Wish:
     people: People = "all"
     gallery: Path | None = None
     spans: Spans = field(default_factory=Spans)
+    replaced: bool = False
     limits: Limits = field(default_factory=Limits)
     every: float = 0.5
     size: str = "auto"

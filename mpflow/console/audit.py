@@ -40,6 +40,7 @@ class AuditArguments:
     keep: Path | None = None
     only: Path | None = None
     spans: str = ""
+    replaced: bool = False
     frames: str | None = None
     sheet: Path | None = None
     report: Path | None = None
@@ -82,6 +83,7 @@ class AuditArguments:
             people="except" if self.keep else "only" if self.only else "all",
             gallery=self.keep or self.only,
             spans=Spans.parse(self.spans),
+            replaced=self.replaced,
             limits=Limits(score=self.score),
             every=self.every,
             size=self.size,

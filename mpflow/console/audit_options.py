@@ -45,6 +45,12 @@ _AUDIT = (
         help="Faces were to be covered only then, for example 0:05-0:10,1:00- or f120-f240.",
     ),
     click.option(
+        "--replaced",
+        is_flag=True,
+        help="Other faces were put over those of IN: one that has no detail of IN's, and is not "
+        "like the person, is listed, and no failure.",
+    ),
+    click.option(
         "--frames",
         metavar="FIRST-LAST",
         help="OUT was made of these frames of IN, counted from 0.  [default: as OUT's sidecar "

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scenes
 
-from mpflow.audit.examination import Examination, View
+from mpflow.audit.examination import Examination, Rules, View
 from mpflow.audit.eyes import Pair
 from mpflow.audit.placing import Canvas
 from mpflow.audit.subject import Subject
@@ -57,8 +57,8 @@ class Walk:
     ) -> None:
         self.eyes = eyes or FakeEyes()
         self.slots = slots
-        every = options.pop("every", 0.4)
-        self.examination = Examination(self.eyes, (CANVAS, CANVAS), Limits(), every, **options)
+        rules = Rules(Limits(), every=0.4, **options)
+        self.examination = Examination(self.eyes, (CANVAS, CANVAS), rules)
         self.frame = 0
 
     def pair(
@@ -173,6 +173,23 @@ def test_outside_of_the_spans_everything_is_kept(slots) -> None:
     walk = Walk(slots, FakeEyes(closer=0.9))
     walk.pair([face()], [find(0.9), find(0.9, ELSEWHERE)], covered=False, asked=False)
     assert walk.found == [(0, Verdict.KEPT, "0"), (None, Verdict.KEPT, "0")]
+
+
+def test_another_face_over_a_covered_one_is_replaced_only_where_that_is_allowed(slots) -> None:
+    allowed, strict = Walk(slots, replaced=True), Walk(slots)
+    for walk in (allowed, strict):
+        walk.pair([face()], [find(0.9)])
+        walk.pair([face(sighting=Sighting.EXTENDED)], [find(0.9)])
+    assert allowed.found == [(0, Verdict.REPLACED, "0-1")]
+    assert strict.found == [(0, Verdict.VISIBLE, "0-1")]
+
+
+def test_a_replaced_face_that_is_like_the_person_or_left_as_it_was_still_shows(slots) -> None:
+    alike, open_face = Walk(slots, FakeEyes(0.7), replaced=True), Walk(slots, replaced=True)
+    alike.pair([face()], [find(0.9)])
+    open_face.pair([face()], [find(0.9)], covered=False)
+    assert alike.found == [(0, Verdict.RECOGNISABLE, "0")]
+    assert open_face.found == [(0, Verdict.VISIBLE, "0")]
 
 
 def test_faces_in_frames_that_the_input_does_not_have_are_unexplained(slots) -> None:

@@ -66,6 +66,7 @@ def operation(stage: str, **options: Any) -> dict[str, Any]:
         ({"input": {"sha256": "d" * 64}}, "made from another input"),
         (operation("detect", model="centerface"), "what it missed, it may miss again"),
         (operation("redact", spans="f1-f9"), "--spans f1-f9 allows for that"),
+        (operation("redact", method="image"), "--replaced allows for it"),
         (operation("redact", people="except"), "--keep DIR allows for that"),
         (operation("redact", people="only"), "--only DIR allows for that"),
     ],
