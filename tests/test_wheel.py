@@ -95,6 +95,6 @@ def test_a_rung_with_a_wrong_value_is_found_before_anything_runs() -> None:
 
 def test_only_live_runs_bound_what_waits_for_the_next_stage() -> None:
     single = Mode.SINGLE_FRAME
-    assert helm_of(Wheel(live()), mode=single).ahead == {"detect": 1}
+    assert helm_of(Wheel(live()), mode=single).ahead == {"track": 1}
     assert helm_of(Wheel(live())).ahead == {}
     assert helm_of(Wheel(resolve("redact", environ={}).spec), mode=single).ahead == {}

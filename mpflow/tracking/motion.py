@@ -11,9 +11,11 @@ Kirubarajan, Estimation with Applications to Tracking and Navigation (2001), sec
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from mpflow.tokens import Box
 from mpflow.tracking.boxes import size_of
@@ -31,6 +33,9 @@ FADES_S = 1.0
 """After so many seconds unseen a third of the speed is left."""
 
 _AXES = 4
+_EYE = np.eye(_AXES)
+
+Matrix = NDArray[np.float64]
 
 
 class Motion:
@@ -48,27 +53,30 @@ class Motion:
 
     def predict(self, seconds: float) -> Box:
         """Go on by so many seconds; where the face is expected now."""
-        kept = math.exp(-seconds / FADES_S)
-        way = FADES_S * (1 - kept)
-        eye, zero = np.eye(_AXES), np.zeros((_AXES, _AXES))
-        self._kalman.transitionMatrix = np.block([[eye, way * eye], [zero, kept * eye]])
-        self._kalman.processNoiseCov = _noise(seconds, ACCELERATION * self._size)
+        transition, noise = _step(seconds)
+        self._kalman.transitionMatrix = transition
+        self._kalman.processNoiseCov = noise * self._size**2
         return _box(self._kalman.predict())
 
     def correct(self, box: Box) -> None:
         """The face was found here."""
         self._size = size_of(box)
-        self._kalman.measurementNoiseCov = np.eye(_AXES) * (MEASURED * self._size) ** 2
+        self._kalman.measurementNoiseCov = _EYE * (MEASURED * self._size) ** 2
         self._kalman.correct(_measured(box))
 
 
-def _noise(seconds: float, deviation: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    eye = np.eye(_AXES)
+@lru_cache(maxsize=64)
+def _step(seconds: float) -> tuple[Matrix, Matrix]:
+    """What becomes of a state in so many seconds, and its noise for a face of size 1."""
+    kept = math.exp(-seconds / FADES_S)
+    way = FADES_S * (1 - kept)
+    transition = np.block([[_EYE, way * _EYE], [0 * _EYE, kept * _EYE]])
     place, both, speed = seconds**4 / 4, seconds**3 / 2, seconds**2
-    return deviation**2 * np.block([[place * eye, both * eye], [both * eye, speed * eye]])
+    noise = np.block([[place * _EYE, both * _EYE], [both * _EYE, speed * _EYE]])
+    return transition, ACCELERATION**2 * noise
 
 
-def _measured(box: Box) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _measured(box: Box) -> Matrix:
     x1, y1, x2, y2 = box
     return np.array([[(x1 + x2) / 2], [(y1 + y2) / 2], [x2 - x1], [y2 - y1]])
 

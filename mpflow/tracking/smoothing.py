@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mpflow.tokens import Face
 from mpflow.tracking import boxes
-from mpflow.tracking.tracks import Moment, Sight, Track
+from mpflow.tracking.tracks import Moment, Sight, Track, Values
 
 TREMBLES = 0.08
 """Sizes by which a detector's boxes and points are off, at most."""
 
 APART_S = 0.25
 """Seconds between the first and the last sighting that a line is laid through, at most."""
-
-Values = NDArray[np.float64]
 
 
 def steadied(face: Face, track: Track, moment: Moment, most: int) -> Face:
@@ -41,23 +38,19 @@ def steadied(face: Face, track: Track, moment: Moment, most: int) -> Face:
     ]
     if len(near) < 3:
         return face
-    found, fitted = _values(face), _on_the_line(near, moment)
-    if np.abs(fitted - found).max() > TREMBLES * boxes.size_of(face.box):
+    found, fitted = track.sights[number].values, _on_the_line(near, moment)
+    if abs(fitted - found).max() > TREMBLES * boxes.size_of(face.box):
         return face
-    x1, y1, x2, y2, *flat = (float(value) for value in fitted)
+    x1, y1, x2, y2, *flat = fitted.tolist()
     points = tuple(zip(flat[::2], flat[1::2], strict=True))
     return replace(face, box=boxes.hull(face.box, (x1, y1, x2, y2)), points=points)
 
 
 def _on_the_line(sights: Sequence[Sight], moment: Moment) -> Values:
-    """Where a straight line through the sightings is at a moment."""
-    times = np.array([sight.moment.time - moment.time for sight in sights])
-    values = np.array([_values(sight.face) for sight in sights])
-    off = times - times.mean()
-    slope = off @ (values - values.mean(axis=0)) / (off @ off)
-    line: Values = values.mean(axis=0) - times.mean() * slope
+    """Where a straight line through the sightings is at a moment: their weighted mean."""
+    times = [sight.moment.time - moment.time for sight in sights]
+    middle = sum(times) / len(times)
+    spread = sum((time - middle) ** 2 for time in times)
+    weights = [1 / len(times) - middle * (time - middle) / spread for time in times]
+    line: Values = np.array(weights) @ np.stack([sight.values for sight in sights])
     return line
-
-
-def _values(face: Face) -> Values:
-    return np.array([*face.box, *(value for point in face.points for value in point)])

@@ -13,6 +13,9 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mpflow.tokens import Box, Face, Sighting
 from mpflow.tracking.matching import Expected, match
 from mpflow.tracking.motion import Motion
@@ -33,6 +36,9 @@ KEPT = 16
 """So many sightings of a track before the frame that is given on are kept."""
 
 
+Values = NDArray[np.float64]
+
+
 @dataclass(frozen=True, slots=True)
 class Moment:
     """A frame: its number, seconds on the tracker's own clock, and the scene that it is of."""
@@ -44,10 +50,17 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """A face of a track, where it was found."""
+    """A face of a track, where it was found; ``values`` are its box and points in one row."""
 
     moment: Moment
     face: Face
+    values: Values = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, moment: Moment, face: Face) -> Sight:
+        """A face found on a frame."""
+        row = [*face.box, *(value for point in face.points for value in point)]
+        return cls(moment, face, np.array(row))
 
 
 @dataclass(slots=True)
@@ -165,12 +178,12 @@ class Tracker:
             if number is not None:
                 track = tracks[number]
                 track.motion.correct(finds[at].box)
-                track.sights.append(Sight(moment, finds[at]))
+                track.sights.append(Sight.of(moment, finds[at]))
                 numbers[at] = track.id
         return [track for number, track in enumerate(tracks) if number not in found]
 
     def _begin(self, moment: Moment, face: Face) -> int:
-        track = Track(self.number, moment.scene, Motion(face.box), [Sight(moment, face)])
+        track = Track(self.number, moment.scene, Motion(face.box), [Sight.of(moment, face)])
         self.tracks.append(track)
         self.number += 1
         return track.id

@@ -43,10 +43,12 @@ def run(source: Path, output: Path, preset: str = "redact", **options: Any) -> m
     return mpflow.run(spec)
 
 
-def faces_in(source: Path, folder: Path) -> list[list[dict[str, Any]]]:
-    """The faces of every frame, as the detect-only preset writes them."""
+def faces_in(
+    source: Path, folder: Path, preset: str = "detect-only"
+) -> list[list[dict[str, Any]]]:
+    """The faces of every frame, as a preset writes them as JSON lines."""
     lines = folder / f"{source.stem}.jsonl"
-    run(source, lines, "detect-only")
+    run(source, lines, preset)
     return [json.loads(line)["faces"] for line in lines.read_text().splitlines()]
 
 
@@ -136,7 +138,7 @@ def test_other_films_run_through(
 def covered(faces: list[dict[str, Any]], shape: tuple[int, int]) -> np.ndarray:
     """The pixels that any cover may touch: each face's extent, on whole chroma samples."""
     options = msgspec.convert({}, RedactOptions)
-    outline = Outline(options.shape, options.margin, options.feather)
+    outline = Outline(options.shape, options.reach, options.feather)
     mask = np.zeros(shape, bool)
     for face in faces:
         x1, y1, x2, y2 = outline.extent(tuple(face["box"]))
@@ -153,7 +155,7 @@ def test_a_lossless_encode_differs_from_the_input_only_under_the_masks(
     model_store: ModelStore, tmp_path: Path, codec: str, suffix: str, options: dict[str, str]
 ) -> None:
     source, output = model_store.path("carphone"), tmp_path / f"lossless{suffix}"
-    faces = faces_in(source, tmp_path)
+    faces = faces_in(source, tmp_path, "tracks")
     settings = {"encode.codec": codec, **options}
     mpflow.run(mpflow.RunSpec(str(source), str(output), set=settings))
     before, after = clips.planes(source), clips.planes(output)
