@@ -37,11 +37,16 @@ _STATES = {"pass": FrameState.PASSED, "skip": FrameState.DROPPED}
 
 def require_memory(spec: PipelineSpec) -> None:
     """Raise ConfigError for a pipeline in which there is nothing to analyse."""
-    if not _remembering(spec):
+    if not has_memory(spec):
         raise ConfigError(
             f"preset {spec.preset!r} has no stage that goes by what came before, such as track",
             cure="plan without --analyse: its chunks come out as one run makes them",
         )
+
+
+def has_memory(spec: PipelineSpec) -> bool:
+    """Whether what a stage finds on a frame depends on those before it."""
+    return bool(_remembering(spec))
 
 
 def is_analysed(plan: Plan) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from mpflow.errors import ConfigError, InputError, OutputError
-from mpflow.farm.analyse import require_memory
+from mpflow.farm.analyse import has_memory, require_memory
 from mpflow.farm.differ import difference, same
 from mpflow.farm.folder import set_up, tear_down
 from mpflow.farm.numbers import Range
@@ -65,7 +65,7 @@ def draw(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], Non
     """
     final = absolute(job.output)
     file = wish.file or parts_name(final) / PLAN_NAME
-    _check(job, spec, wish)
+    _check(job, spec, wish, warn)
     media, frames = _look_at(job.input)
     check_input(spec.stages, job, _counted(media, frames))
     earlier = load(file) if os.path.lexists(file) and not wish.fresh else None
@@ -97,10 +97,14 @@ def absolute(path: str) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100
 
 
-def _check(job: JobSpec, spec: PipelineSpec, wish: Wish) -> None:
+def _check(job: JobSpec, spec: PipelineSpec, wish: Wish, warn: Callable[[str], None]) -> None:
     require_chunks(spec)
     if wish.analyse:
         require_memory(spec)
+    elif has_memory(spec):
+        warn(
+            "each chunk follows faces for itself; with --analyse tracks go on from one to the next"
+        )
     wish.split.check()
     if is_url(job.input):
         raise ConfigError(

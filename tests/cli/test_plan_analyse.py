@@ -122,7 +122,8 @@ def test_the_chunks_of_an_analysed_plan_are_those_of_one_run(
 
 def test_another_plan_is_told_from_an_analysed_one(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.mkv"
-    assert _plan(folder, out).code == 0
+    one = _plan(folder, out)
+    assert one.code == 0 and "each chunk follows faces for itself" in one.err
     other = _plan(folder, out, "--analyse")
     assert other.code == EXIT_USAGE
     assert "it was made without --analyse, now with --analyse" in other.err
