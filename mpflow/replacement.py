@@ -7,6 +7,7 @@ file -> BGR and alpha, as large as it may ever be needed -> halves of it, and ha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +23,30 @@ Bgr = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float32]
 
 _LARGEST, _SMALLEST = 1024, 8
+_SPREAD = 3  # how often colours are spread by two pixels over what is transparent
 _CURE = "give a PNG, JPEG or WebP"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Level:
+    """The picture in one size: colours, those of what is transparent taken from beside it, and
+    alpha 0..255."""
+
+    bgr: Bgr
+    alpha: npt.NDArray[np.uint8]
+
+
 class Replacement:
-    """A picture with premultiplied alpha, in falling sizes; ``sides`` are its own, in pixels."""
+    """A picture in falling sizes; ``sides`` are its own, in pixels."""
 
     def __init__(self, picture: npt.NDArray[Any], turns: int = 0) -> None:
         """Take BGR or BGRA of 8 or 16 bits, or grey; ``turns`` times 90 degrees clockwise."""
-        level = _premultiplied(np.ascontiguousarray(np.rot90(picture, -turns)))
-        self.sides = level.shape[1], level.shape[0]
-        self._levels = [_shrunk(level, _LARGEST / max(self.sides))]
-        while min(self._levels[-1].shape[:2]) >= 2 * _SMALLEST:
-            self._levels.append(_shrunk(self._levels[-1], 0.5))
+        whole = _premultiplied(np.ascontiguousarray(np.rot90(picture, -turns)))
+        self.sides = whole.shape[1], whole.shape[0]
+        sizes = [_shrunk(whole, _LARGEST / max(self.sides))]
+        while min(sizes[-1].shape[:2]) >= 2 * _SMALLEST:
+            sizes.append(_shrunk(sizes[-1], 0.5))
+        self._levels = [_apart(size) for size in sizes]
 
     def place(self, core: Box) -> Box:
         """Where it goes so that it covers a box: centred, its own shape kept."""
@@ -46,22 +58,21 @@ class Replacement:
 
     def patch(self, place: Box, region: IntBox) -> tuple[Bgr, Floats]:
         """What lies in ``region`` of the picture put at ``place``: BGR and alpha 0..1."""
-        level = self._level(max(1.0, place[2] - place[0]))
-        across = (place[2] - place[0]) / level.shape[1]
-        down = (place[3] - place[1]) / level.shape[0]
+        level = self._level(place[2] - place[0])
+        height, width = level.alpha.shape
+        across, down = (place[2] - place[0]) / width, (place[3] - place[1]) / height
         # sides of pixels meet, not their centres
         x = place[0] - region[0] + (across - 1) / 2
         y = place[1] - region[1] + (down - 1) / 2
         matrix = np.array([[across, 0, x], [0, down, y]])
         size = region[2] - region[0], region[3] - region[1]
-        laid = cv2.warpAffine(level, matrix, size, flags=cv2.INTER_LINEAR)
-        alpha = np.ascontiguousarray(laid[:, :, 3], np.float32)
-        colours = laid[:, :, :3] / np.maximum(alpha, 1e-3)[:, :, None]
-        return colours.clip(0, 255).astype(np.uint8), alpha
+        colours = cv2.warpAffine(level.bgr, matrix, size, borderMode=cv2.BORDER_REPLICATE)
+        alpha = cv2.warpAffine(level.alpha, matrix, size)
+        return np.asarray(colours, np.uint8), alpha * np.float32(1 / 255)
 
-    def _level(self, width: float) -> Floats:
+    def _level(self, width: float) -> _Level:
         """The smallest that is not enlarged, so that no pixel of it is skipped."""
-        large_enough = [level for level in self._levels if level.shape[1] >= width]
+        large_enough = [level for level in self._levels if level.alpha.shape[1] >= width]
         return large_enough[-1] if large_enough else self._levels[0]
 
 
@@ -103,6 +114,21 @@ def _premultiplied(picture: npt.NDArray[Any]) -> Floats:
     has_alpha = unit.shape[2] in (2, 4)
     alpha = unit[:, :, -1:] if has_alpha else np.ones_like(unit[:, :, :1])
     return np.concatenate([colour * alpha * 255, alpha], axis=2).astype(np.float32)
+
+
+def _apart(level: Floats) -> _Level:
+    """Colours and alpha of a premultiplied picture; what is transparent gets the colours beside it,
+    so that no edge is darkened by a colour that nobody sees."""
+    around = level
+    for _ in range(_SPREAD):
+        around = np.asarray(cv2.blur(around, (5, 5)), np.float32)
+    solid = level[:, :, 3:] > 1 / 255
+    source = np.where(solid, level, around)
+    colours = source[:, :, :3] / np.maximum(source[:, :, 3:], 1e-6)
+    return _Level(
+        np.rint(colours.clip(0, 255)).astype(np.uint8),
+        np.rint(level[:, :, 3] * 255).astype(np.uint8),
+    )
 
 
 def _shrunk(level: Floats, scale: float) -> Floats:
