@@ -30,24 +30,26 @@ Every = Annotated[int, msgspec.Meta(ge=1, le=30)]
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
-    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto. ``score``: the least
-    score of a face; none takes the model's own (yunet 0.6, centerface 0.35). ``weak``: finds of
-    less, down to this, are given too, marked as such: a tracker (stage ``track``) takes them for a
-    face where it has seen one before; 0 leaves them out. ``iou``: overlap that makes two finds one;
-    none takes the model's own. ``every``: look at every N-th frame only,
-    or, ``auto``, as often as the motion of the faces and the picture asks for, ``most`` frames and
-    0.2 seconds apart at most. Frames between wait for the next look, so that a face which comes
-    into the picture is covered in time, and get the faces of both in larger boxes; whatever lies
-    between no two looks (the last frame, one beside a cut or a gap) is looked at too. With several
-    workers only frames of one batch wait for each other. ``ahead``: how many frames may wait when
-    ``every`` is raised while the job runs; 0 takes what it says at its start. ``max_batch`` and
-    ``max_wait_ms``: frames in one call, and how long a call waits for them. ``model``: a detector
-    of the manifest, or the path of a description of one's own (``.yaml``, see docs/models.md);
-    ``path``: a file to use instead of the one it names. ``threads``: 0 takes what the worker may
-    use.
+    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto: the shape of the
+    video, ``side`` pixels along its longer side. Faces are found from about 10 pixels of the
+    scaled picture on. ``score``: the least score of a face; none takes the model's own (yunet
+    0.6, centerface 0.35). ``weak``: finds of less, down to this, are given too, marked as such:
+    a tracker (stage ``track``) takes them for a face where it has seen one before; 0 leaves
+    them out. ``iou``: overlap that makes two finds one; none takes the model's own. ``every``:
+    look at every N-th frame only, or, ``auto``, as often as the motion of the faces and the
+    picture asks for, ``most`` frames and 0.2 seconds apart at most. Frames between wait for the
+    next look, so that a face which comes into the picture is covered in time, and get the faces
+    of both in larger boxes; whatever lies between no two looks (the last frame, one beside a
+    cut or a gap) is looked at too. With several workers only frames of one batch wait for each
+    other. ``ahead``: how many frames may wait when ``every`` is raised while the job runs; 0
+    takes what it says at its start. ``max_batch`` and ``max_wait_ms``: frames in one call, and
+    how long a call waits for them. ``model``: a detector of the manifest, or the path of a
+    description of one's own (``.yaml``, see docs/models.md); ``path``: a file to use instead of
+    the one it names. ``threads``: 0 takes what the worker may use.
     """
 
     size: str = "auto"
+    side: Annotated[int, msgspec.Meta(ge=32, le=4096)] = 640
     score: Share | None = None
     weak: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0
     iou: Share | None = None
@@ -77,7 +79,7 @@ class Detect(Stage[DetectOptions]):
 
     Options = DetectOptions
     gives = ("faces",)
-    tunable = ("every", "size", "threads", "score", "weak")
+    tunable = ("every", "size", "side", "threads", "score", "weak")
     advice = "a smaller size, more workers, every=auto or a GPU would help"
 
     def __init__(self, options: DetectOptions, context: StageContext) -> None:

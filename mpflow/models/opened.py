@@ -26,6 +26,10 @@ class Choice(Protocol):
         """WIDTHxHEIGHT, or auto."""
 
     @property
+    def side(self) -> int:
+        """The longer side of an auto size."""
+
+    @property
     def score(self) -> float | None:
         """The least score of a face; None takes the model's own."""
 
@@ -114,7 +118,7 @@ class OpenedDetector:
             return self._detector.size
         if self._choice.size != "auto":
             return parse_size(self._choice.size)
-        return auto_size(width, height, self._detector.multiple)
+        return auto_size(width, height, self._detector.multiple, self._choice.side)
 
     def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]]) -> list[Detections]:
         """See mpflow.models.detections.Detector."""
@@ -140,7 +144,8 @@ class OpenedDetector:
 
     def _engines(self, choice: Choice) -> Engines:
         """Where a runtime that builds engines keeps them: one for all sizes up to the chosen."""
-        width, height = (AUTO_SIDE, 384) if choice.size == "auto" else parse_size(choice.size)
+        wide = auto_size(16_000, 9_000, GRID, max(choice.side, AUTO_SIDE))
+        width, height = wide if choice.size == "auto" else parse_size(choice.size)
         if max(width, height) < AUTO_SIDE:
-            width, height = AUTO_SIDE, 384
+            width, height = wide
         return Engines.for_pictures(self._folder, choice.max_batch, width, height, GRID)

@@ -25,9 +25,12 @@ def parse_size(text: str) -> tuple[int, int]:
     return sides
 
 
-def auto_size(width: int, height: int, multiple: int = GRID) -> tuple[int, int]:
-    """A size of a picture's own shape: 640 along its longer side, a small one at most doubled."""
-    scale = min(AUTO_SIDE / max(width, height), _MOST_ENLARGED)
+def auto_size(
+    width: int, height: int, multiple: int = GRID, side: int = AUTO_SIDE
+) -> tuple[int, int]:
+    """A size of a picture's own shape: ``side`` along its longer side, a small one at most
+    doubled."""
+    scale = min(side / max(width, height), _MOST_ENLARGED)
     return _round_up(width * scale, multiple), _round_up(height * scale, multiple)
 
 

@@ -213,6 +213,23 @@ def test_auto_keeps_the_shape_and_enlarges_little(
     assert auto_size(width, height) == expected
 
 
+def test_the_longer_side_of_an_auto_size_can_be_chosen(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    """A group far away is found by looking more closely, also when that is said later on."""
+    assert auto_size(1920, 1080, side=960) == (960, 544)
+    assert auto_size(176, 144, side=960) == (352, 288)
+    far = cv2.resize(group, (480, 270), interpolation=cv2.INTER_AREA).astype(np.uint8)
+    table = np.full((1080, 1920, 3), 110, np.uint8)
+    table[400:670, 700:1180] = far
+    slot = scenes.slot(table)
+    detect = stage(model_store)
+    (few,) = faces_of(detect, slot)
+    tuned(detect, side=1280)
+    (all_of_them,) = faces_of(detect, slot)
+    assert len(few) < len(all_of_them) == FACES
+
+
 def test_points_of_a_turned_picture_go_back_to_their_pixels() -> None:
     picture = np.arange(6 * 4).reshape(6, 4)
     for turns in range(4):
