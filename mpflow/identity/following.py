@@ -17,6 +17,7 @@ from mpflow.policies.recognition import (
     Look,
     doubt,
     due,
+    gone,
     looked,
     meeting,
     sighted,
@@ -29,6 +30,10 @@ FORGET_S = 60.0
 
 _THERE = {Sighting.SEEN, Sighting.WEAK, Sighting.FILLED}
 """Where a face really is; other boxes are wide by intention, and would meet all the time."""
+
+
+_GUESSED = {Sighting.FILLED, Sighting.EXTENDED}
+"""Where nobody has seen the face: who is there is a guess, and after a while no good one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class Following:
                 if slipped(known, face.box, time):
                     self._slipped.add(face.track)
                 known = sighted(known, face.box, time)
+            elif face.sighting in _GUESSED and gone(known, time):
+                known = doubt(known)
             self._known[face.track] = doubt(known) if face.track in self._meeting else known
         self._forget(time)
 

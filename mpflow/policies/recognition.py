@@ -75,7 +75,12 @@ def slipped(known: Known, box: Box, time: float) -> bool:
     """Whether a gap or a jump since the last sighting may have made it somebody else's track."""
     if known.seen is None or known.box is None:
         return False
-    return time - known.seen > GAP_S or _jumped(known.box, box)
+    return gone(known, time) or _jumped(known.box, box)
+
+
+def gone(known: Known, time: float) -> bool:
+    """Whether it is too long since the track was seen to believe that it is the same face."""
+    return known.seen is not None and time - known.seen > GAP_S
 
 
 def doubt(known: Known) -> Known:

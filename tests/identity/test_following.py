@@ -38,6 +38,24 @@ def test_a_track_keeps_its_mark_where_no_detector_saw_it(sighting: Sighting) -> 
     assert not following.due(face(1, sighting=sighting), 1.0, 9.0)
 
 
+@pytest.mark.parametrize(
+    ("sighting", "keeps"),
+    [(Sighting.FILLED, False), (Sighting.EXTENDED, False), (Sighting.CARRIED, True)],
+)
+def test_a_face_that_nobody_has_seen_for_long_is_nobodys(sighting: Sighting, keeps: bool) -> None:
+    following = known()
+    following.see([face(1, sighting=sighting)], 0.5)
+    assert mark(following) == "p0"
+    following.see([face(1, sighting=sighting)], 0.54)
+    assert (mark(following) == "p0") is keeps
+
+
+def test_a_track_that_was_never_seen_yet_waits_for_its_first_look() -> None:
+    following = Following(again=2.0)
+    following.see([face(1, sighting=Sighting.EXTENDED)], 7.0)
+    assert following.moment() == Moment({1: None})
+
+
 @pytest.mark.parametrize("other", [face(2, NEAR), face(None, NEAR)])
 def test_two_faces_that_meet_are_nobodys_and_are_not_looked_at(other: Face) -> None:
     following = known()
