@@ -161,7 +161,7 @@ class Former:
             return self.around(face)
         if not whole:
             polygon = hull_of(np.vstack([polygon, _ellipse(face.box)]))
-        side = (face.box[2] - face.box[0] + face.box[3] - face.box[1]) / 2
+        side = max(face.box[2] - face.box[0], face.box[3] - face.box[1])
         if self.part == "head":
             behind = _ellipse(head_box(face, self.up))  # no point of a mesh lies on hair
             polygon = hull_of(np.vstack([head_hull(polygon, up_of(face, self.up)), behind]))
