@@ -28,7 +28,7 @@ def report_lines(report: AuditReport) -> Iterator[str]:
     for title, findings in (
         ("faces that show", report.findings),
         ("doubtful: look at them (--sheet)", report.doubtful),
-        ("left open as asked", report.kept),
+        ("allowed, as asked", report.kept),
     ):
         if findings:
             yield ""
@@ -103,7 +103,7 @@ def _meanings(report: AuditReport) -> Iterator[str]:
 def _verdict(report: AuditReport) -> str:
     rows = report.findings
     if not rows:
-        asked = ", but for those that were to be left open" if report.kept else ""
+        asked = " but those that were allowed" if report.kept else ""
         unseen = "; what is damaged was not seen" if report.output.damaged else ""
         return f"no face shows in the output{asked}{unseen}"
     tracks = {finding.track for finding in rows if finding.track is not None}
