@@ -20,7 +20,7 @@ from mpflow.side import bytes_for
 from mpflow.spec import Job, JobSpec, MediaInfo, VideoInfo
 from mpflow.stage import StageContext, Work
 from mpflow.stages.redact import Redact, RedactOptions
-from mpflow.tokens import Face, FrameState, Token
+from mpflow.tokens import Face, FrameState, Sighting, Token
 
 WIDTH, HEIGHT = 200, 160
 BOX = (80.0, 50.0, 120.0, 110.0)
@@ -166,6 +166,13 @@ def test_people_of_a_gallery_are_left_out_or_meant_alone_and_the_unsure_covered(
     for identity in ("p0", "other", None):
         _, slot = redact(made, at(0, faces=(replace(FACE, identity=identity),)))
         assert touched(slot).any() == (identity in covers)
+
+
+@pytest.mark.parametrize("sighting", Sighting)
+def test_a_face_is_covered_however_it_is_known(sighting: Sighting) -> None:
+    """A weak find that no tracker has taken for a face, or dropped, is a face all the same."""
+    _, slot = redact(stage(), at(0, faces=(replace(FACE, score=0.2, sighting=sighting),)))
+    np.testing.assert_array_equal(touched(slot), touched(redact(stage(), at(0))[1]))
 
 
 def test_only_a_mesh_or_some_of_the_people_ask_for_more_than_faces() -> None:
