@@ -22,6 +22,10 @@ LEAST = 0.1
 """The share of its size by which a box grows on each side with every frame, whatever the clock
 says: time stamps may be missing or wrong."""
 
+DETOUR, ASIDE = 0.5, 0.03
+"""Beside the hull of its two places a face may be by half of its way, and a box trembles a little.
+More would have boxes swell and shrink between looks, which an encoder pays for."""
+
 LONGEST_S = 0.5
 """After so many seconds without a look no face is carried any further."""
 
@@ -85,7 +89,8 @@ def between(before: Look, here: View, after: Look) -> list[Face]:
         mate = min(mates, key=lambda pair: _distance(face, pair[0]))
         lone.remove(mate)
         if _meet(face, mate[0]):
-            faces.append(_grown(_hull(face, mate[0]), nearest))
+            aside = ASIDE + DETOUR * _way(face, mate[0])
+            faces.append(_grown(_hull(face, mate[0]), min(nearest, aside)))
         else:  # it may be another person's
             faces.append(_hull(grown, mate[1]))
     return faces + [grown for _, grown in lone]

@@ -16,11 +16,14 @@ from mpflow.tokens import Face, Point, Sighting
 from mpflow.tracking import boxes
 from mpflow.tracking.tracks import ROUNDING_S, Moment, Sight, Track
 
-BETWEEN = 1.0
-"""By what share of its size a box grows on each side in a second between two sightings."""
+BESIDE, BETWEEN = 0.02, 2.0
+"""By what share of its size a box between two sightings grows on each side: so much, as boxes
+tremble, and so much times the square of the seconds to the nearer one. That is half the size in
+half a second, and next to nothing from one look of the detector to another: a box that swells and
+shrinks costs an encoder more than a large one."""
 
 BEYOND = 1.5
-"""The same where there is a sighting on one side only."""
+"""By what share it grows in a second where there is a sighting on one side only."""
 
 MOST = 0.75
 """It never grows by more on each side: the box is two and a half times as large then."""
@@ -28,7 +31,7 @@ MOST = 0.75
 FASTEST = 4.0
 """Sizes a second: a speed that was measured between two boxes is no greater than that."""
 
-LEAST_S = 0.2
+LEAST_S = 0.3
 """A face that was seen but once may be none. It is covered for so many seconds before and after,
 and for twice the time more over which it was seen."""
 
@@ -89,7 +92,7 @@ def _on_the_way(track: Track, before: Sight, here: Moment, after: Sight) -> Face
     box = boxes.between(before.face.box, after.face.box, share)
     points = _points_between(before.face, after.face, share) if end - start <= POINTS_S else ()
     score = min(before.face.score, after.face.score)
-    box = boxes.wider(box, min(BETWEEN * nearest, MOST) * boxes.size_of(box))
+    box = boxes.wider(box, min(BESIDE + BETWEEN * nearest**2, MOST) * boxes.size_of(box))
     return Face(box, score, points, track.id, sighting=Sighting.FILLED)
 
 
