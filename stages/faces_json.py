@@ -19,7 +19,7 @@ import msgspec
 from mpflow.errors import InternalError, OutputError, ReaderGone, Refused
 from mpflow.spec import BEGINNING, STDOUT, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
-from mpflow.tokens import Face, Token
+from mpflow.tokens import Face, Sighting, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
@@ -134,6 +134,8 @@ class FacesJson(Sink[FacesJsonOptions]):
         }
         if face.track is not None:
             line["track"] = face.track
+        if face.sighting is not Sighting.SEEN:
+            line["sighting"] = face.sighting
         if face.identity is not None:
             line["identity"] = face.identity
         if face.pose is not None:
