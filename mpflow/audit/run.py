@@ -15,11 +15,11 @@ from contextlib import ExitStack
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from mpflow.audit.conclusion import Basis, Result, conclude
 from mpflow.audit.examination import Examination, Rules, View
 from mpflow.audit.eyes import Eyes
+from mpflow.audit.looking import looking_at_input, looking_at_output
 from mpflow.audit.pairing import paired, shift, tolerance
 from mpflow.audit.placing import Canvas
 from mpflow.audit.report import FileFacts, ModelFacts, Timing
@@ -34,11 +34,8 @@ from mpflow.models.sface import SFace
 from mpflow.models.store import ModelStore
 from mpflow.pipeline import Pipeline
 from mpflow.showing import Clock, frames_of
-from mpflow.spec import Job, JobSpec, MediaInfo, RunSpec
+from mpflow.spec import Job, JobSpec, MediaInfo
 from mpflow.tokens import Token
-
-TRACKS, IDENTITIES, FINDS = "tracks", "identities", "detect-only"
-"""Presets: for the input, for the input of an audit with a gallery, and for the output."""
 
 _ROLES = {
     "detector of the input": FIRST,
@@ -69,7 +66,7 @@ def audit(
     eyes = _eyes(wish, store.pull(_ROLES.values(), told))
     canvases = Canvas.of(media[0].video), Canvas.of(media[1].video)
     examination = Examination(eyes, canvases, Rules.of(wish))
-    pipelines = Pipeline(_looking_at_input(wish)), Pipeline(_looking_at_output(wish))
+    pipelines = Pipeline(looking_at_input(wish)), Pipeline(looking_at_output(wish))
     with ExitStack() as stack:
         walks = [iter(stack.enter_context(pipeline)) for pipeline in pipelines]
         timing = _compare(wish, examination, media, (walks[0], walks[1]), progress)
@@ -83,29 +80,6 @@ def _eyes(wish: Wish, paths: Mapping[str, Path]) -> Eyes:
         name: open_session(paths[name], device=wish.device)[0] for name in (SECOND, EMBEDDER)
     }
     return Eyes(SFace(sessions[EMBEDDER]), detector(SECOND, sessions[SECOND], score=_FAINTEST))
-
-
-def _looking_at_input(wish: Wish) -> RunSpec:
-    settings = _settings(wish)
-    if wish.gallery is not None:
-        settings |= {"embed.gallery": str(wish.gallery), "embed.device": wish.device}
-    preset = TRACKS if wish.gallery is None else IDENTITIES
-    return RunSpec(wish.source, preset=preset, set=settings, start=wish.start, stop=wish.stop)
-
-
-def _looking_at_output(wish: Wish) -> RunSpec:
-    second = {"detect.model": SECOND, "detect.score": wish.limits.score}
-    return RunSpec(wish.target, preset=FINDS, set=_settings(wish) | second)
-
-
-def _settings(wish: Wish) -> dict[str, Any]:
-    return {
-        "detect.every": 1,
-        "detect.size": wish.size,
-        "detect.device": wish.device,
-        "detect.workers": wish.workers,
-        "offline": wish.offline,
-    }
 
 
 def _compare(
