@@ -43,9 +43,7 @@ def run(source: Path, output: Path, preset: str = "redact", **options: Any) -> m
     return mpflow.run(spec)
 
 
-def faces_in(
-    source: Path, folder: Path, preset: str = "detect-only"
-) -> list[list[dict[str, Any]]]:
+def faces_in(source: Path, folder: Path, preset: str = "detect-only") -> list[list[dict[str, Any]]]:
     """The faces of every frame, as a preset writes them as JSON lines."""
     lines = folder / f"{source.stem}.jsonl"
     run(source, lines, preset)
@@ -179,7 +177,8 @@ def test_every_preset_runs_at_exactly_its_smallest_ring(
         folder = people.gallery(model_store, tmp_path / "known", {"anna": ["person-a-2"]})
         settings = {"embed__gallery": str(folder)}
     stages = [build(each, StageContext(each.name)) for each in resolve(preset).spec.stages]
-    suffix = getattr(stages[-1], "suffix", "") or ".mp4"
+    fills_a_folder = bool(getattr(stages[-1], "within", ""))
+    suffix = "" if fills_a_folder else getattr(stages[-1], "suffix", "") or ".mp4"
     # what the shipped stages hold back is known before they are opened
     holds = [each.holds for each in stages if isinstance(each, (Stage, Sink))]
     slots = minimum_slots([Demand(holds=most) for most in holds])
