@@ -48,6 +48,11 @@ def _on_files(source: FileFacts, target: FileFacts) -> Iterator[str]:
                 f"{counted(file.damaged, 'packet')} or frames of the {name} could not be decoded"
                 " whole, and what they hold was not looked at"
             )
+    if target.beside:
+        yield (
+            f"the output has {counted(target.beside, 'picture stream')} more (another view, or"
+            " cover art) which nobody looked at: take them out, and audit what is left"
+        )
 
 
 def _on_timing(timing: Timing) -> Iterator[str]:

@@ -15,7 +15,10 @@ FORMAT = 1
 
 
 class FileFacts(msgspec.Struct, frozen=True):
-    """One of the two videos; ``frames`` were looked at, ``damaged`` packets and frames were not."""
+    """One of the two videos; ``frames`` were looked at, ``damaged`` packets and frames were not.
+
+    ``beside`` are picture streams that were not looked at: other views, or cover art.
+    """
 
     path: str
     sha256: str
@@ -24,6 +27,7 @@ class FileFacts(msgspec.Struct, frozen=True):
     height: int
     frames: int = 0
     damaged: int = 0
+    beside: int = 0
 
 
 class ModelFacts(msgspec.Struct, frozen=True):
@@ -87,7 +91,7 @@ class AuditReport(msgspec.Struct, frozen=True):
         """EXIT_EXPOSED where a face shows, EXIT_DEGRADED where not all could be looked at."""
         if self.findings:
             return EXIT_EXPOSED
-        return EXIT_DEGRADED if self.output.damaged else EXIT_OK
+        return EXIT_DEGRADED if self.output.damaged or self.output.beside else EXIT_OK
 
     def as_data(self) -> dict[str, Any]:
         """As plain values, for JSON."""

@@ -156,7 +156,14 @@ def _file(path: Path, media: MediaInfo, pipeline: Pipeline) -> FileFacts:
     width, height = Canvas.of(media.video).shown
     report = pipeline.report
     frames, damaged = (0, 0) if report is None else (report.frames_written, report.damaged)
-    return FileFacts(str(path), sha256_of(path), media.size, width, height, frames, damaged)
+    return FileFacts(
+        str(path), sha256_of(path), media.size, width, height, frames, damaged, _beside(media)
+    )
+
+
+def _beside(media: MediaInfo) -> int:
+    """How many picture streams there are that nobody looks at."""
+    return sum(each.kind == "video" and each.index != media.video.index for each in media.streams)
 
 
 def _models(store: ModelStore) -> tuple[ModelFacts, ...]:

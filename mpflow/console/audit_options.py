@@ -15,7 +15,7 @@ Exit status:
   1    internal error
   2    wrong usage or configuration, or a file that cannot be written
   3    input or output missing or unreadable
-  5    no face shows, but parts of the output are damaged and were not seen
+  5    no face shows, but parts of the output were not seen: damaged, or one more picture stream
   6    not enough disk, shared memory or memory
   7    a face shows: it is recognisable, visible, unchanged or unexplained
   130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP"""

@@ -104,8 +104,15 @@ def _verdict(report: AuditReport) -> str:
     rows = report.findings
     if not rows:
         asked = " but those that were allowed" if report.kept else ""
-        unseen = "; what is damaged was not seen" if report.output.damaged else ""
+        unseen = "".join(_unseen(report.output))
         return f"no face shows in the output{asked}{unseen}"
     tracks = {finding.track for finding in rows if finding.track is not None}
     of = f" of {counted(len(tracks), 'track')}" if tracks else ""
     return f"FACES SHOW: {counted(len(rows), 'finding')}{of}"
+
+
+def _unseen(output: FileFacts) -> Iterator[str]:
+    if output.damaged:
+        yield "; what is damaged was not seen"
+    if output.beside:
+        yield f"; {counted(output.beside, 'more picture stream')} of it went unseen"

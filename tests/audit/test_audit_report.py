@@ -17,6 +17,7 @@ EXPOSED = finding([3, 4, 5, 9], score=0.93, detail=0.8)
 DOUBTFUL = finding([7], Verdict.DOUBTFUL, None, score=0.3)
 KEPT = finding([8], Verdict.KEPT, 2, score=0.9)
 DAMAGED = msgspec.structs.replace(OUTPUT, damaged=2)
+TWO_VIEWS = msgspec.structs.replace(OUTPUT, beside=1)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +27,7 @@ DAMAGED = msgspec.structs.replace(OUTPUT, damaged=2)
         (report(doubtful=(DOUBTFUL,), kept=(KEPT,)), 0),
         (report(findings=(EXPOSED,)), 7),
         (report(output=DAMAGED), 5),
+        (report(output=TWO_VIEWS), 5),
         (report(findings=(EXPOSED,), output=DAMAGED), 7),
     ],
 )
@@ -65,6 +67,8 @@ def test_what_is_kept_or_damaged_is_part_of_the_last_word() -> None:
     assert kept == "no face shows in the output but those that were allowed"
     *_, damaged = report_lines(report(output=DAMAGED))
     assert damaged == "no face shows in the output; what is damaged was not seen"
+    *_, views = report_lines(report(output=TWO_VIEWS))
+    assert views == "no face shows in the output; 1 more picture stream of it went unseen"
 
 
 def test_many_rows_and_many_frames_are_cut_and_counted() -> None:

@@ -40,6 +40,7 @@ def test_files_that_go_together_are_not_remarked_on() -> None:
         ({"target": replace(OUTPUT, width=80, height=60)}, "80x60, the input's 160x120"),
         ({"target": replace(OUTPUT, damaged=3)}, "3 packets or frames of the output"),
         ({"source": replace(FILE, damaged=1)}, "1 packet or frames of the input"),
+        ({"target": replace(OUTPUT, beside=2)}, "2 picture streams more"),
         ({"timing": Timing(50, 0, 0, -3.0)}, "begins 3.000 s earlier"),
         ({"timing": Timing(50, 4, 0)}, "4 frames of the input: the output has none"),
         ({"timing": Timing(50, 0, 1)}, "1 frame of the output: the input has none"),

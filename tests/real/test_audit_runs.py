@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
@@ -108,6 +109,22 @@ def test_a_redacted_film_is_clean_and_says_how_that_is_known(source: Path, cover
     assert track.likeness < report.limits.same
     assert (report.timing.paired, report.timing.lacking, report.timing.extra) == (FRAMES, 0, 0)
     assert [len(file.sha256) for file in (report.input, report.output, *report.models)] == [64] * 5
+
+
+def test_a_second_view_in_the_output_is_not_passed_over(source: Path, covered: Path) -> None:
+    both = covered.with_name("views.mkv")
+    with ExitStack() as stack:
+        target = stack.enter_context(av.open(str(both), "w"))
+        views = [stack.enter_context(av.open(str(path))) for path in (covered, source)]
+        streams = [target.add_stream_from_template(view.streams.video[0]) for view in views]
+        for view, stream in zip(views, streams, strict=True):
+            for packet in view.demux(video=0):
+                if packet.dts is not None:
+                    packet.stream = stream
+                    target.mux(packet)
+    report = look(source, both).report
+    assert (report.findings, report.output.beside, report.exit_status) == ((), 1, 5)
+    assert "nobody looked at" in "".join(report.remarks)
 
 
 def test_frames_that_are_open_gone_added_or_weak_are_named_exactly(
