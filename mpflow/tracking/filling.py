@@ -61,6 +61,12 @@ def found_at(track: Track, moment: Moment) -> Sight | None:
     return None
 
 
+def ends_at(track: Track, moment: Moment) -> list[Sight]:
+    """The sightings of a track next to a frame: one before and one after it, as far as known."""
+    number = track.around(moment.seq)
+    return track.sights[max(number - 1, 0) : number + 1]
+
+
 def filled(track: Track, moment: Moment, reach: Reach) -> Face | None:
     """The face of a track on a frame without a find of it; None where it is not."""
     if track.scene != moment.scene:

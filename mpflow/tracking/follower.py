@@ -4,8 +4,8 @@
                                                                 + filled faces of other tracks
 
 What a detector has found is covered as it said, whatever is made of it; with two exceptions: a
-weak find that is no track's is no face, and a box that was carried between two looks gives way to
-the way of its track, where the track was seen in both.
+weak find that is no track's is no face, and a box that was carried from one look to another gives
+way to the way of its track, where both faces that it was made of are that track's.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from dataclasses import dataclass, replace
 
 from mpflow.tokens import Box, Face, Sighting, Token
 from mpflow.tracking import boxes
-from mpflow.tracking.filling import Reach, filled, found_at
+from mpflow.tracking.filling import Reach, ends_at, filled, found_at
 from mpflow.tracking.smoothing import steadied
 from mpflow.tracking.tracks import Moment, Track, Tracker
 
 SAME = 0.5
 """A carried box with so much of a track's box in it is that track's."""
+
+_ROUNDING = 0.01  # pixels by which numbers of 32 bits are off, and more
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,38 +78,42 @@ class Follower:
                 loose.append(face)
             else:
                 carried.append(face)
-        made = _merged(self._made(waiting.moment), carried)
-        return found + [_with_loose(face, loose) for face in made]
-
-    def _made(self, moment: Moment) -> list[Face]:
-        """The faces of the tracks that were not found on a frame, as far as they are in it."""
-        faces = (
-            filled(track, moment, self._reach)
-            for track in self._tracker.tracks
-            if found_at(track, moment) is None
-        )
-        return [face for face in faces if face is not None]
+        made: list[Face] = []
+        for track in self._tracker.tracks:
+            if found_at(track, waiting.moment) is None:
+                there = filled(track, waiting.moment, self._reach)
+                made += [_merged(there, track, waiting.moment, carried)] if there else []
+        return found + [_with_loose(face, loose) for face in made] + carried
 
     def _steadied(self, face: Face, track: Track, moment: Moment) -> Face:
         return replace(steadied(face, track, moment, self._smooth), track=track.id)
 
 
-def _merged(made: Sequence[Face], carried: Sequence[Face]) -> list[Face]:
-    """Faces of tracks and carried boxes, as far as one is not the other."""
-    rest = list(carried)
-    faces: list[Face] = []
-    for face in made:
-        mate = max(rest, key=lambda other: _within(face.box, other.box), default=None)
-        if mate is None or _within(face.box, mate.box) < SAME:
-            faces.append(face)
-            continue
-        rest.remove(mate)
-        if face.sighting is Sighting.FILLED:
-            faces.append(face)
-        else:
-            box = boxes.hull(face.box, mate.box)
-            faces.append(replace(mate, box=box, track=face.track))
-    return faces + rest
+def _merged(face: Face, track: Track, moment: Moment, carried: list[Face]) -> Face:
+    """The face of a track that was not found, as one with the carried box that is its own.
+
+    That is no longer among the others then.
+    """
+    own = _own(face, track, moment, carried)
+    if own is None:
+        return face
+    carried.remove(own)
+    if face.sighting is Sighting.FILLED:
+        return face
+    return replace(own, box=boxes.hull(face.box, own.box), track=track.id)
+
+
+def _own(face: Face, track: Track, moment: Moment, carried: Sequence[Face]) -> Face | None:
+    """The carried box that is a track's: with both ends of its way in it, or most of the face."""
+    nearest = sorted(carried, key=lambda other: -_within(face.box, other.box))
+    if face.sighting is not Sighting.FILLED:
+        return next((other for other in nearest if _within(face.box, other.box) >= SAME), None)
+    ends = ends_at(track, moment)
+    for other in nearest:
+        around = boxes.wider(other.box, _ROUNDING)
+        if all(boxes.inside(end.face.box, around) for end in ends):
+            return other
+    return None
 
 
 def _with_loose(face: Face, loose: Sequence[Face]) -> Face:

@@ -178,6 +178,16 @@ def test_every_carried_box_is_covered_where_no_track_takes_its_place() -> None:
     assert any(walks.covers(face.box, face_at(301, 200)) for face in faces)
 
 
+def test_a_carried_box_stays_where_a_track_passes_through_that_was_never_at_its_ends() -> None:
+    """One of two faces is in the second look no more; the other's way leads past where it was."""
+    lone = face_at(360, 245, 130, points=(), sighting=Sighting.CARRIED)
+    hull = replace(face_at(320, 200), box=(270.0, 170.0, 370.0, 230.0), sighting=Sighting.CARRIED)
+    looks = [[face_at(300, 200), face_at(360, 245)], [hull, lone], [face_at(330, 200)], [], []]
+    faces = follow(looks)[1].faces
+    assert any(walks.covers(face.box, lone) for face in faces)
+    assert {face.track for face in faces} == {0, 1}
+
+
 def test_frames_without_time_stamps_are_followed_too() -> None:
     follower = walks.follower_with()
     for seq in range(20):
