@@ -203,11 +203,13 @@ class Stage(_Base[O_co]):
     protects: ClassVar[bool] = False
     """Whether the stage hides people: a preset that has it is private unless it says otherwise."""
 
-    ordered: ClassVar[bool] = False
+    ordered: bool = False
     changes_pixels: ClassVar[bool] = False
 
-    remembers: ClassVar[bool] = False
+    remembers: bool = False
     """Whether what the stage puts on tokens depends on frames before (a tracker's identities).
+
+    A stage that only some options give a memory sets this, and ``ordered``, in ``__init__``.
 
     Such a stage is ordered and changes no pixels. Its faces and fields go into the analysis log;
     a frame that is made again takes them from there, and ``recall`` rebuilds the memory of a

@@ -9,7 +9,7 @@ one that cannot wait any longer is looked at itself
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -86,6 +86,8 @@ class Detect(Stage[DetectOptions]):
         super().__init__(options, context)
         # frames that wait in one worker while the others go on could fill the ring
         self._ahead = max(options.ahead, options.apart - 1) if context.workers == 1 else 0
+        # which frames are looked at depends on those before: a successor has to go on like that
+        self.ordered = self.remembers = self._ahead > 0
 
     @property
     def holds(self) -> int:
@@ -119,6 +121,10 @@ class Detect(Stage[DetectOptions]):
         """Note how the pictures of this input are turned."""
         self._turns = round(job.media.video.rotation / 90) % 4
         self._carrier.forget()
+
+    def recall(self, tokens: Iterable[Token]) -> None:
+        """Go on looking as the worker before would have."""
+        self._carrier.recall(tokens)
 
     def tune(self, options: DetectOptions) -> None:
         """Go on with other options; the network is loaded anew only for other threads.

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from mpflow.models.looks import Look, View, between, motion
 from mpflow.policies.pace import SOON_S, gap_after
 from mpflow.scenes import NO_SAMPLE, sample_of, stir
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 Every = int | Literal["auto"]
 """Which frames are looked at: those with a number that it divides, or as motion asks for."""
+
+LOOK = "detect.look"
+"""Field of a frame that was looked at: the gap from there on, and how the picture looked."""
 
 STIRRED = 0.15
 """The share of the picture that may change until the next look, where motion decides."""
@@ -91,6 +96,14 @@ class Carrier:
         self._last, self._gap = None, 1
         self._waiting.clear()
 
+    def recall(self, tokens: Iterable[Token]) -> None:
+        """Take up what tokens that were given on say: the last look, and when the next is due."""
+        for token in tokens:
+            if row := token.fields.get(LOOK):
+                self._gap, data = row
+                sample = np.frombuffer(data, np.uint8).astype(np.int16)
+                self._last = Look(View(token.seq, token.time, sample), token.faces)
+
     def plan(self, frames: Iterable[tuple[Token, Frame, bool]], every: Every) -> Plan:
         """Those that wait and a batch: which of them are to be looked at.
 
@@ -142,7 +155,11 @@ class Carrier:
             yield self._carried(self._waiting.pop(0), look)
         self._gap = self._gap_after(look)
         self._last = look
-        yield sight.token.with_faces(look.faces)
+        token = sight.token.with_faces(look.faces)
+        if sight.view.sample.size:
+            row = self._gap, sight.view.sample.astype(np.uint8).tobytes()
+            token = token.with_field(LOOK, row)
+        yield token
 
     def _gap_after(self, look: Look) -> int:
         """How many frames on the next look is due by what this one and the last have found."""

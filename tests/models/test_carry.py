@@ -24,6 +24,7 @@ from mpflow.models.looks import (
 )
 from mpflow.policies.pace import Motion
 from mpflow.tokens import Face, Sighting, Token
+from mpflow.wire import pack, unpack
 
 FPS = 30
 FLAT = np.full((18, 32), 100, np.int16)
@@ -327,6 +328,22 @@ def test_motion_decides_how_far_looks_are_apart() -> None:
     moving = [step for step, at in zip(steps, looker.looks, strict=False) if 22 <= at < 28]
     assert max(moving) <= 2
     assert steps[-1] == 5
+
+
+@pytest.mark.parametrize("died", [1, 7, 18, 23, 29, 41])
+def test_a_successor_looks_at_the_frames_that_the_one_before_would_have(died: int) -> None:
+    """Given on are some of the frames; those that waited come again."""
+    place = [0.0] * 20 + [9.0 * n for n in range(10)] + [81.0] * 20
+    alone = Looker(lambda seq: [moved(FACE, place[seq])], ahead=4)
+    undisturbed = [each for seq in range(50) for each in alone.see(seq, every="auto")]
+    undisturbed += alone.flush()
+    first, second = (Looker(lambda seq: [moved(FACE, place[seq])], ahead=4) for _ in range(2))
+    given = [each for seq in range(died) for each in first.see(seq, every="auto")]
+    second.carrier.recall([unpack(pack(each)) for each in given])
+    for seq in range(len(given), 50):
+        given += second.see(seq, every="auto")
+    given += second.flush()
+    assert [each.faces for each in given] == [each.faces for each in undisturbed]
 
 
 def test_where_motion_decides_one_who_comes_or_goes_has_the_next_frame_looked_at() -> None:
