@@ -91,7 +91,8 @@ class Examination:
         """A frame of the input and that of the output at its time."""
         pair = Pair(one.frame, other.frame, self._place)
         places = [placed(face.box, self._place) for face in one.faces]
-        belongs = explained([find.box for find in other.faces], places)
+        allowed = [n for n, face in enumerate(one.faces) if self._may_show(one, face)]
+        belongs = explained([find.box for find in other.faces], places, allowed)
         for number, face in enumerate(one.faces):
             mine = [f for f, to in zip(other.faces, belongs, strict=True) if to == number]
             find = max(mine, key=lambda each: each.score, default=None)
@@ -99,6 +100,9 @@ class Examination:
         for find, to in zip(other.faces, belongs, strict=True):
             if to is None:
                 self._stray(other.frame, find, one, pair)
+
+    def _may_show(self, view: View, face: Face) -> bool:
+        return not (view.asked and covered(face, self._rules.people))
 
     def extra(self, other: View) -> None:
         """A frame of the output at whose time the input has none."""
@@ -137,7 +141,7 @@ class Examination:
         if verdict is Verdict.COVERED:
             subject.covered(_area_of_cover(face), shoot)
             return
-        if not (view.asked and covered(face, self._rules.people)):
+        if self._may_show(view, face):
             verdict = Verdict.KEPT
         elif self._rules.replaced and is_replaced(evidence, self._limits):
             verdict = Verdict.REPLACED

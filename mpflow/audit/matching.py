@@ -5,7 +5,7 @@ Boxes are (x1, y1, x2, y2) in pixels of the output.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from mpflow.tokens import Box
@@ -18,9 +18,22 @@ _INSIDE = 0.5
 _SAME_PLACE = 0.2
 
 
-def explained(finds: Sequence[Box], faces: Sequence[Box]) -> list[int | None]:
-    """For each find the number of the face that explains it best, None where none does."""
-    return [_best(find, faces) for find in finds]
+def explained(
+    finds: Sequence[Box], faces: Sequence[Box], allowed: Collection[int] = ()
+) -> list[int | None]:
+    """For each find the number of the face that explains it best, None where none does.
+
+    A face that is ``allowed`` to show explains one find, the one that lies best over it: another
+    beside it is somebody else. Of a covered face all is its cover's.
+    """
+    belongs = [_best(find, faces) for find in finds]
+    for number in allowed:
+        mine = [at for at, to in enumerate(belongs) if to == number]
+        own = max(mine, key=lambda at: overlap(finds[at], faces[number]), default=None)
+        for at in mine:
+            if at != own:
+                belongs[at] = None
+    return belongs
 
 
 def _best(find: Box, faces: Sequence[Box]) -> int | None:

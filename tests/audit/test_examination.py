@@ -160,6 +160,19 @@ def test_people_of_the_gallery_are_listed_as_kept(slots) -> None:
     ]
 
 
+def test_whoever_shows_beside_a_kept_face_is_not_taken_for_it(slots) -> None:
+    cheek_to_cheek = (72.0, 32.0, 118.0, 92.0)
+    walk = Walk(slots, FakeEyes(closer=0.8), people="except")
+    walk.pair([face(0, identity="p0")], [find(0.8), find(0.9, cheek_to_cheek)], covered=False)
+    assert walk.found == [(0, Verdict.KEPT, "0"), (None, Verdict.UNEXPLAINED, "0")]
+
+
+def test_the_edges_of_one_cover_are_one_face(slots) -> None:
+    walk = Walk(slots, FakeEyes(closer=0.8))
+    walk.pair([face()], [find(0.8), find(0.9, (72.0, 32.0, 118.0, 92.0))])
+    assert walk.found == [(0, Verdict.VISIBLE, "0")]
+
+
 def test_only_the_gallery_s_people_and_the_unsure_must_be_covered(slots) -> None:
     walk = Walk(slots, people="only")
     walk.pair([face(0, identity="p0")], [find(0.9)], covered=False)
