@@ -92,7 +92,13 @@ def concat(file: Path, *, yes: bool, keep_parts: bool, as_json: bool) -> None:
 
 def _analyse(plan: Plan, arguments: Arguments, stops: Stops) -> int:
     """Analyse the input of a plan that asks for it, unless that was done; the exit status."""
-    from mpflow.farm.analyse import analysing_job, analysing_pipeline, hand_out, is_analysed
+    from mpflow.farm.analyse import (
+        analysing_job,
+        analysing_pipeline,
+        frames_analysed,
+        hand_out,
+        is_analysed,
+    )
     from mpflow.farm.render import resolved_of
     from mpflow.jobs import Planned
 
@@ -106,6 +112,8 @@ def _analyse(plan: Plan, arguments: Arguments, stops: Stops) -> int:
     display.finished(outcomes, status)
     if not status:
         hand_out(plan)
+    elif frames := frames_analysed(plan):
+        say(f"mpflow: {counted(frames, 'frame')} analysed; the same words go on from there")
     return status
 
 

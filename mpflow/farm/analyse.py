@@ -65,19 +65,21 @@ def analysing_pipeline(plan: Plan) -> PipelineSpec:
 
 def analysing_job(plan: Plan) -> JobSpec:
     """The run that analyses; it goes on where an earlier one was stopped."""
-    mark = str(_mark(plan))
     return JobSpec(
         "analysis",
         plan.input,
-        mark,
-        mark,
+        str(_mark(plan)),
         overwrite=True,
         start=plan.start,
         stop=plan.stop,
-        resume=read_analysed(_mark(plan)).frames > 0,
+        resume=frames_analysed(plan) > 0,
         parts=plan.parts,
-        settings={},
     )
+
+
+def frames_analysed(plan: Plan) -> int:
+    """How many frames an analysis has come to."""
+    return read_analysed(_mark(plan)).frames
 
 
 def hand_out(plan: Plan) -> None:

@@ -43,11 +43,13 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
         degraded = strict and _is_degraded(result.report)
         return JobResult(result.report, _degraded(result.report)) if degraded else result
     if job.live:
-        return replace(result, error=_of_a_stream(result.error))
+        return replace(result, error=_of_no_file(result.error))
     if job.chunk and isinstance(result.error, Interrupted):
         again = "nothing of the chunk was kept: render it again"
         return JobResult(result.report, _completed(result.error, again, named=False))
-    if not job.partial or job.output == STDOUT:
+    if not job.partial:
+        return replace(result, error=_of_no_file(result.error))
+    if job.output == STDOUT:
         return result
     partial = Path(job.partial)
     if _belongs_to_another_run(partial, result.error):
@@ -68,8 +70,8 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
     return JobResult(report, _completed(result.error, kept, named=bool(frames or going_on)))
 
 
-def _of_a_stream(error: MpflowError) -> MpflowError:
-    """The error without a word on partial files: a stream has none."""
+def _of_no_file(error: MpflowError) -> MpflowError:
+    """The error without a word on partial files: a stream has none, nor what has no output."""
     return _completed(error, "", named=False) if isinstance(error, Interrupted) else error
 
 

@@ -22,7 +22,11 @@ from runs import (
 )
 from walked_stages import CUTS, faces_of
 
+from mpflow.analysis import AnalysisLog
 from mpflow.errors import Terminated
+from mpflow.farm.keep import TARGET, Analysed, read_analysed
+from mpflow.recall import ANALYSIS
+from mpflow.spec import JobSpec
 
 FRAMES = 120
 
@@ -136,3 +140,27 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(
     again = run_once(spec, msgspec.structs.replace(job, resume=True))
     assert again.error is None
     assert lines_of(job) == undisturbed
+
+
+def test_an_analysis_that_was_stopped_goes_on_to_the_same_log(
+    tmp_path: Path, undisturbed: Rows, ahead: int
+) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    mark = parts / "analysis.json"
+    job = JobSpec("analysis", "numbers", str(mark), parts=str(parts))
+    gate = {"habit": "gate", "at": [57], "once": marks_in(tmp_path)}
+    *inner, _ = stages(film=gate, track={"ahead": ahead})
+    spec = pipeline_of(tmp_path, *inner, {"stage": TARGET})
+    stop = {57: lambda pid: os.kill(pid, signal.SIGTERM)}
+    result = run_through_gates(spec, job, tmp_path / "marks", stop)
+    assert isinstance(result.error, Terminated)
+    stopped = read_analysed(mark)
+    assert 57 - ahead <= stopped.frames < FRAMES and not stopped.whole
+    again = run_once(spec, msgspec.structs.replace(job, resume=True))
+    assert again.error is None
+    assert read_analysed(mark) == Analysed(FRAMES, FRAMES - 1, whole=True)
+    log = AnalysisLog.create(parts / ANALYSIS)
+    found = [[[f.track, f.sighting, list(f.box)] for f in r.faces] for r in log.read("track")]
+    log.close()
+    assert found == [[face[:3] for face in row["faces"]] for row in undisturbed]
