@@ -43,10 +43,12 @@ def run(source: Path, output: Path, preset: str = "redact", **options: Any) -> m
     return mpflow.run(spec)
 
 
-def faces_in(source: Path, folder: Path, preset: str = "detect-only") -> list[list[dict[str, Any]]]:
+def faces_in(
+    source: Path, folder: Path, preset: str = "detect-only", **options: Any
+) -> list[list[dict[str, Any]]]:
     """The faces of every frame, as a preset writes them as JSON lines."""
     lines = folder / f"{source.stem}.jsonl"
-    run(source, lines, preset)
+    run(source, lines, preset, **options)
     return [json.loads(line)["faces"] for line in lines.read_text().splitlines()]
 
 
@@ -96,7 +98,8 @@ def test_seven_moving_faces_are_found_and_after_the_run_are_no_more(
         open_session(model_store.path(name), device="cpu")[0]
         for name in ("yunet", "centerface", "sface")
     )
-    judges = [YuNet(yunet, score=0.7), CenterFace(centerface, score=0.35)]
+    # CenterFace gives the astronaut's mosaic up to 0.38, however often and closely was looked
+    judges = [YuNet(yunet, score=0.7), CenterFace(centerface, score=0.4)]
     embed = SFace(sface)
     shots = list(zip(pictures(pan), pictures(output), faces, strict=True))
     for _, after, found in shots:
@@ -153,7 +156,9 @@ def test_a_lossless_encode_differs_from_the_input_only_under_the_masks(
     model_store: ModelStore, tmp_path: Path, codec: str, suffix: str, options: dict[str, str]
 ) -> None:
     source, output = model_store.path("carphone"), tmp_path / f"lossless{suffix}"
-    faces = faces_in(source, tmp_path, "tracks")
+    (detect,) = [each for each in resolve("redact").spec.stages if each.name == "detect"]
+    as_redact = {f"detect__{name}": value for name, value in detect.options.items()}
+    faces = faces_in(source, tmp_path, "tracks", **as_redact)
     settings = {"encode.codec": codec, **options}
     mpflow.run(mpflow.RunSpec(str(source), str(output), set=settings))
     before, after = clips.planes(source), clips.planes(output)
@@ -204,11 +209,12 @@ def test_a_variable_rate_keeps_every_time_stamp_through_the_pipeline(tmp_path: P
 def test_several_detectors_keep_the_order(tmp_path: Path, model_store: ModelStore) -> None:
     source = model_store.path("carphone")
     one, four = tmp_path / "one.mkv", tmp_path / "four.mkv"
-    run(source, one, encode__codec="ffv1")
+    run(source, one, encode__codec="ffv1", detect__every=1)
     run(
         source,
         four,
         encode__codec="ffv1",
+        detect__every=1,
         detect__workers=4,
         detect__max_batch=2,
         redact__workers=2,
