@@ -85,7 +85,7 @@ class Track(Stage[TrackOptions]):
         from mpflow.tracking.tracks import Tracker
 
         options = self.options
-        self._tracker = Tracker(options.bridge, options.reach)
+        self._tracker = Tracker(options.bridge, options.reach, options.ahead)
         reach = Reach(options.before, options.after)
         self._follower = Follower(self._tracker, reach, options.ahead, options.smooth)
         self._memories: dict[int, Memory] = {}

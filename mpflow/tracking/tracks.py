@@ -1,7 +1,8 @@
 """The forward pass: frames with finds come in, in order; each find gets the number of a track.
 
     strong finds    to the tracks that expect them; what is left begins tracks
-    weak finds      to tracks that are still without one; they begin none
+    weak finds      to tracks that are still without one; they begin none, but a track that begins
+                    takes those which lead to it on the frames that still wait
     a cut           ends all tracks
 
 It depends on nothing but what it was given, so who repeats the finds repeats the tracks.
@@ -10,6 +11,7 @@ It depends on nothing but what it was given, so who repeats the finds repeats th
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -87,19 +89,24 @@ class Track:
         del self.sights[: max(self.around(seq) - KEPT, 0)]
 
 
+_Seen = tuple[Moment, Sequence[Face], list[int | None]]
+
+
 class Tracker:
     """Numbers faces. A face that comes back within ``bridge`` seconds has the same number.
 
-    ``reach``: see mpflow.tracking.matching.match.
+    ``reach``: see mpflow.tracking.matching.match. A frame is not given on before ``ahead`` others
+    have come: until then its finds may still become somebody's.
     """
 
-    def __init__(self, bridge: float, reach: float) -> None:
+    def __init__(self, bridge: float, reach: float, ahead: int) -> None:
         self._bridge = bridge
         self._reach = reach
         self.number = 0
         """What the next track will be called."""
         self._moment: Moment | None = None
         self._stamp: float | None = None
+        self._waiting: deque[_Seen] = deque(maxlen=ahead)
         self.tracks: list[Track] = []
         """Those alive, and those that have ended and may still be asked for; oldest first."""
 
@@ -107,6 +114,9 @@ class Tracker:
         self, seq: int, stamp: float | None, finds: Sequence[Face], *, cut: bool
     ) -> tuple[Moment, list[int | None]]:
         """The next frame, its time stamp in seconds, and its finds; the track of each, or None.
+
+        A None of a weak find may become a number while the frame waits.
+
 
         ``cut`` says that another scene begins with it. Finds that are only carried there from
         other frames are nobody's: they say where a face may be, not where it is.
@@ -122,6 +132,7 @@ class Tracker:
         for at in strong:
             if tracks[at] is None:
                 tracks[at] = self._begin(moment, finds[at])
+        self._waiting.append((moment, finds, tracks))
         return moment, tracks
 
     def number_from(self, number: int) -> None:
@@ -186,4 +197,24 @@ class Tracker:
         track = Track(self.number, moment.scene, Motion(face.box), [Sight.of(moment, face)])
         self.tracks.append(track)
         self.number += 1
+        self._go_back(track)
         return track.id
+
+    def _go_back(self, track: Track) -> None:
+        """Give a new track the weak finds that lead to it."""
+        for moment, finds, tracks in reversed(self._waiting):
+            first = track.sights[0]
+            unseen = first.moment.time - moment.time
+            if moment.scene != track.scene or unseen > WEAK_S:
+                return
+            weak = [at for at, face in enumerate(finds) if _is_loose(face, tracks[at])]
+            expected = [Expected(first.face.box, unseen)]
+            found = match(expected, [finds[at].box for at in weak], self._reach)
+            if 0 in found:
+                at = weak[found.index(0)]
+                track.sights.insert(0, Sight.of(moment, finds[at]))
+                tracks[at] = track.id
+
+
+def _is_loose(face: Face, track: int | None) -> bool:
+    return track is None and face.sighting is Sighting.WEAK

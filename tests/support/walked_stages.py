@@ -23,7 +23,7 @@ from mpflow.tokens import Face, Sighting, Token
 CUTS = (40, 85)
 MISSED = (3, 12, 13, 25, 38, 39, 40, 41, 60, 61, 62, 63, 86, 100, 101)
 HALF_MISSED = (8, 9, 50, 51, 52, 110)
-WEAK = (13, 61)
+WEAK = (13, 41, 61)
 
 
 def faces_of(seq: int) -> list[Face]:

@@ -75,7 +75,7 @@ def follower_with(
     smooth: int = 0,
 ) -> Follower:
     """A follower with the defaults of the stage, but for what is said."""
-    return Follower(Tracker(bridge, 0.6), Reach(before, after), ahead, smooth)
+    return Follower(Tracker(bridge, 0.6, ahead), Reach(before, after), ahead, smooth)
 
 
 def walking(walk: Walk, frames: int, missed: Iterable[int] = ()) -> list[list[Face]]:

@@ -148,11 +148,16 @@ def test_a_weak_find_goes_on_with_a_track_and_begins_none() -> None:
 
 def test_a_weak_find_before_the_first_sighting_is_covered_with_it() -> None:
     weak = face_at(320, 200, sighting=Sighting.WEAK)
-    tokens = follow([[]] * 5 + [[weak]] * 3 + [[face_at(300, 200)]] * 10)
+    elsewhere = face_at(600, 200, sighting=Sighting.WEAK)
+    tokens = follow([[]] * 5 + [[weak, elsewhere]] * 3 + [[face_at(300, 200)]] * 10, before=0.1)
+    assert tracks_of(tokens) == {0}
     for seq in range(5, 8):
         (face,) = tokens[seq].faces
         assert walks.covers(face.box, weak)
-        assert face.track == 0
+    seen = sightings_of(tokens, 0)
+    assert min(seen) == 3
+    assert {seen[seq] for seq in (5, 6, 7)} == {Sighting.WEAK}
+    assert tracks_of(follow([[weak]] * 3 + [[face_at(300, 200)]] * 3, ahead=0)[:3]) == set()
 
 
 def test_a_carried_box_gives_way_only_to_a_track_seen_on_both_sides() -> None:
