@@ -151,14 +151,15 @@ def summary(one: Contestant, runs: list[Watched]) -> dict[str, Any]:
         "frames_per_s_all": [round(rate, 2) for rate in rates],
         "frames_per_s_after_first": _median(steady) if steady else None,
         "first_frame_s": _median(first) if first else None,
-        "cpu_ms_per_frame": _cpu_table(one.frames, runs),
+        "cpu_ms_per_frame": cpu_table(one.frames, runs),
     }
     if runs[-1].report:
         result["stages"] = _stage_table(one.frames, runs)
     return result
 
 
-def _cpu_table(frames: int, runs: list[Watched]) -> dict[str, float]:
+def cpu_table(frames: int, runs: list[Watched]) -> dict[str, float]:
+    """CPU time of every process of a contestant, in ms a frame."""
     names = sorted({name for run in runs for name in run.cpu})
     table = {n: _median([run.cpu.get(n, 0.0) * 1000 / frames for run in runs]) for n in names}
     return {"all": _median([sum(run.cpu.values()) * 1000 / frames for run in runs]), **table}
