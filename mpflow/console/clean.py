@@ -31,7 +31,7 @@ def clean_identities(folders: Sequence[str], *, asked: bool) -> None:
 
     Raises OutputError for a file that cannot be removed.
     """
-    from mpflow.export.identities import remove_identities
+    from mpflow.export.identities import crops_below, remove_identities
 
     if not asked:
         raise ConfigError(
@@ -51,3 +51,8 @@ def clean_identities(folders: Sequence[str], *, asked: bool) -> None:
             click.echo(f"removed {path}")
         if not removed:
             click.echo(f"{folder}: no identities")
+        for path, count in crops_below(Path(folder)):
+            pictures = (
+                "1 picture of a face stays" if count == 1 else f"{count} pictures of faces stay"
+            )
+            click.echo(f"kept {path}: {pictures}, of which a gallery can be made")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from mpflow.errors import InternalError, OutputError
 from mpflow.export.files import PRIVATE, private_folder, sync, write
+from mpflow.export.identities import CROP, CROPS
 from mpflow.export.lines import FaceLine
 from mpflow.linefile import file_error
 from mpflow.models import align
@@ -20,9 +20,6 @@ from mpflow.models import align
 if TYPE_CHECKING:
     from mpflow.frame import Frame
 
-FOLDER = "crops"
-
-_OURS = re.compile(r"^track-\d{5,}-frame-\d{7,}\.png$")
 _QUICK = [cv2.IMWRITE_PNG_COMPRESSION, 3]
 
 
@@ -30,7 +27,7 @@ class Crops:
     """The folder of crops of one export."""
 
     def __init__(self, folder: Path, template: align.Template, size: int) -> None:
-        self.folder = folder / FOLDER
+        self.folder = folder / CROPS
         self._template: align.Template = template
         self._size = size
         self._fresh: list[Path] = []
@@ -84,7 +81,7 @@ class Crops:
         if not self.folder.is_dir():
             return
         for path in list(self.folder.iterdir()):
-            if _OURS.match(path.name) and path.name not in wanted:
+            if CROP.match(path.name) and path.name not in wanted:
                 path.unlink(missing_ok=True)
 
 

@@ -22,6 +22,8 @@ from mpflow.linefile import file_error
 EMBEDDINGS = "embeddings.npz"
 PEOPLE = "people"
 SUMMARY = "faces.json"
+CROPS = "crops"
+CROP = re.compile(r"^track-\d{5,}-frame-\d{7,}\.png$")
 FORMAT = 1
 
 _MARK = "mpflow_identities.npy"
@@ -70,16 +72,30 @@ def remove_identities(folder: Path) -> list[Path]:
     return removed
 
 
+def crops_below(folder: Path) -> Iterator[tuple[Path, int]]:
+    """Each folder of an export's crops in or below a folder, and how many faces it still shows."""
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        count = sum(CROP.match(name) is not None for name in names)
+        if count and Path(place).name == CROPS:
+            yield Path(place), count
+
+
 def _identities(folder: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(folder):
         folders.sort()
         here = Path(place)
-        is_people = here.name == PEOPLE and (here.parent / SUMMARY).is_file()
+        is_people = here.name == PEOPLE and _is_export(here.parent)
         for name in sorted(names):
             path = here / name
             ours = (name == EMBEDDINGS and _is_ours(path)) or _UNFINISHED.match(name)
             if not path.is_symlink() and (ours or (is_people and _PICTURE.match(name))):
                 yield path
+
+
+def _is_export(folder: Path) -> bool:
+    """Whether faces were exported here, be it that the export did not come to its end."""
+    return (folder / SUMMARY).is_file() or (folder / CROPS).is_dir()
 
 
 def _is_ours(path: Path) -> bool:

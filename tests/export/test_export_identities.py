@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from mpflow.export.files import PRIVATE, write_whole
-from mpflow.export.identities import EMBEDDINGS, remove_identities, write_embeddings
+from mpflow.export.identities import (
+    EMBEDDINGS,
+    crops_below,
+    remove_identities,
+    write_embeddings,
+)
 
 
 @pytest.fixture
@@ -54,6 +59,20 @@ def test_identities_are_removed_wherever_they_lie_below_and_crops_stay(
     assert not any(path.exists() for path in removed)
     assert len(list((exported / "crops").iterdir())) == 1
     assert remove_identities(tmp_path) == []
+
+
+def test_pictures_of_people_are_found_where_an_export_was_killed_before_its_end(
+    exported: Path,
+) -> None:
+    (exported / "faces.json").unlink()  # it is written last
+    assert exported / "people" / "person-001.png" in remove_identities(exported)
+
+
+def test_crops_that_stay_are_counted(tmp_path: Path, exported: Path) -> None:
+    assert dict(crops_below(tmp_path)) == {exported / "crops": 1}
+    (exported / "crops" / "track-00001-frame-0000001.png").unlink()
+    (exported / "crops" / "mine.png").write_bytes(b"png")
+    assert dict(crops_below(tmp_path)) == {}
 
 
 def test_files_of_others_stay(tmp_path: Path, exported: Path) -> None:
