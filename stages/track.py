@@ -68,7 +68,7 @@ class Track(Stage[TrackOptions]):
 
     Options = TrackOptions
     needs = ("faces",)
-    gives = ("tracks",)
+    gives = ("faces", "tracks")  # it finds faces that were missed
     ordered = True
     remembers = True
     advice = "it works on numbers only: look for what else is slow"

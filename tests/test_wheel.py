@@ -54,7 +54,7 @@ def test_threads_that_the_supervisor_gives_are_no_degradation() -> None:
     assert helm.notes == ()
 
 
-@pytest.mark.parametrize("stage", ["detect", "redact"])
+@pytest.mark.parametrize("stage", ["detect", "track", "redact"])
 def test_a_private_run_leaves_out_nothing_that_hides_people(stage: str) -> None:
     wheel = Wheel(live())
     with pytest.raises(Refused, match=f"{stage} cannot be left out"):
