@@ -30,7 +30,7 @@ from mpflow.tokens import Face, Token
 HEADER = b"MPFALOG\x03"
 SYNC = b"\xf7mp\xfa"
 MAX_BODY = 1 << 16
-"""A body holds less than a token, whose limit is a quarter of this."""
+"""A body holds less than a token, whose limit is below this."""
 
 _HEAD = struct.Struct("<4sII")
 _BLOCK = 4 * MAX_BODY

@@ -13,7 +13,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mpflow.desk import Desk
-from mpflow.errors import LONGEST_TRACEBACK, InternalError, MpflowError, StageDied, describe
+from mpflow.errors import (
+    LONGEST_TRACEBACK,
+    ContractError,
+    InternalError,
+    MpflowError,
+    StageDied,
+    describe,
+)
 from mpflow.frame import Frame
 from mpflow.policies.failure import Fail, Give, Retry, decide, give_up
 from mpflow.shm import Lease
@@ -112,6 +119,16 @@ class Failures:
         if outcome is not None:
             self.flushed()
         return outcome
+
+    def refuse(self, error: InternalError, held: Held) -> Outcome:
+        """What becomes of a frame with a card that cannot travel. Raises ContractError where that
+        must end the run, and where the frame was given up already."""
+        verdict, what = give_up(self._rules.on_failure), describe(error)
+        if isinstance(verdict, Fail) or held.token.state is not FrameState.LIVE:
+            text = f"stage {self._desk.name}: {error.what}"
+            raise ContractError(text, cure=error.cure, facts=error.facts) from error
+        self._tell([held], what, verdict.state)
+        return Outcome(verdict.state, what)
 
     def given(self, seq: int) -> None:
         """A frame is given on: how often it failed does not matter any more."""

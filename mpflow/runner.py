@@ -255,6 +255,16 @@ class StageRunner:
         self._memory.keep(token, outcome.state, outcome.reason)
         self._give(token, time.monotonic_ns())
 
+    def _give_up_bare(self, held: Held, error: wire.WireError) -> None:
+        """Give up a frame with a card that cannot travel. It may not be the one that was worked on
+        just now, and would be no other at the next attempt."""
+        outcome = self._failures.refuse(error, held)  # raises what ends the run
+        if outcome.state is not FrameState.PASSED:
+            held.token = held.token.with_faces(())  # nobody works on it any more
+        self._desk.ring.undo(held.lease)
+        self._held[held.token.seq] = held
+        self._give_up(held, outcome)
+
     def _give_all(self, tokens: Iterable[Token], started: int) -> None:
         given = 0
         for token in tokens:
@@ -277,10 +287,15 @@ class StageRunner:
         held.frame.end()
         if self._cut_short:
             token = token.with_field(CUT_SHORT, True)
-        else:
+        try:
+            card = wire.pack(token.done(stamp))
+        except wire.WireError as error:
+            self._give_up_bare(held, error)
+            return
+        if not self._cut_short:
             self._memory.keep(token)
         try:
-            desk.ring.give(held.lease, wire.pack(token.done(stamp)))
+            desk.ring.give(held.lease, card)
         except ViewSurvives as error:
             raise ContractError(
                 f"stage {desk.name} still holds pixels of frame {token.seq} when it gives it on",

@@ -22,7 +22,8 @@ from mpflow.tokens import Change, Face, FrameState, Mode, Sighting, Stamp, Token
 
 MAGIC = b"MPT"
 VERSION = 2
-MAX_BYTES = 16384
+MAX_BYTES = 49152
+"""A face with its track takes about 220: a crowd has to fit, or its frame is given up."""
 
 _HEADER = struct.Struct("<3sBII")
 _STATES = {state.value: state for state in FrameState}

@@ -70,7 +70,7 @@ class Geometry:
 
     slots: int
     slot_bytes: int
-    token_bytes: int = 16384
+    token_bytes: int = 49152
     stages: int = 2
     workers: int = 2
     journal_bytes: int = 0

@@ -12,6 +12,7 @@ import pytest
 from mpflow import wire
 from mpflow.channel import Channel
 from mpflow.desk import Desk
+from mpflow.errors import ContractError
 from mpflow.failing import Failures, Outcome
 from mpflow.frame import PictureLayout
 from mpflow.metrics import Meter
@@ -21,7 +22,7 @@ from mpflow.runner import StageRunner
 from mpflow.shm import Bell, Geometry, Ring, Segment
 from mpflow.spec import Job, JobSpec, MediaInfo, OnFailure, Rules, VideoInfo
 from mpflow.stage import Options, Stage, StageContext, Work
-from mpflow.tokens import Token
+from mpflow.tokens import Face, FrameState, Token
 
 FRAMES = 40
 VIDEO = VideoInfo(0, "x", 16, 16, "gray", "gray", (1, 1000))
@@ -46,6 +47,39 @@ class Flaky(Stage[Options]):
             if seq == FRAMES - 1:
                 self._caller.send("end")
             yield work.token
+
+
+class Hoarder(Stage[Options]):
+    """Keeps ``ahead`` frames back; what it puts on frame 7 does not fit on its card."""
+
+    def __init__(self, ahead: int, caller: Channel) -> None:
+        super().__init__(Options(), StageContext("paint"))
+        self._ahead = ahead
+        self._caller = caller
+        self._waiting: list[Token] = []
+
+    @property
+    def holds(self) -> int:
+        return self._ahead
+
+    def begin(self, job: Job) -> None:
+        self._waiting.clear()
+
+    def process(self, batch: Sequence[Work]) -> Iterator[Token]:
+        for work in batch:
+            self._waiting.append(work.token)
+            if len(self._waiting) > self._ahead:
+                yield self._crowded(self._waiting.pop(0))
+
+    def flush(self) -> Iterator[Token]:
+        while self._waiting:
+            yield self._crowded(self._waiting.pop(0))
+
+    def _crowded(self, token: Token) -> Token:
+        if token.seq == FRAMES - 1:
+            self._caller.send("end")
+        faces = 1000 if token.seq == 7 else 1
+        return token.with_faces([Face((0.0, 0.0, 1.0, 1.0), 0.5)] * faces)
 
 
 class Bench:
@@ -81,7 +115,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
         each.close()
 
 
-def run(bench: Bench, stage: Flaky, on_failure: OnFailure) -> StageRunner:
+def run(bench: Bench, stage: Stage[Options], on_failure: OnFailure) -> StageRunner:
     bench.publish()
     rules = Rules(retries=2, on_failure=on_failure)
     runner = StageRunner(bench.desk, stage, JOB, rules, Memory())
@@ -94,6 +128,30 @@ def run(bench: Bench, stage: Flaky, on_failure: OnFailure) -> StageRunner:
 def test_frames_that_failed_and_came_through_are_forgotten(bench: Bench, failures: int) -> None:
     runner = run(bench, Flaky(failures, bench.caller), "fail")
     assert not runner._failures._attempts
+
+
+@pytest.mark.parametrize("ahead", [0, 5])
+def test_a_frame_whose_card_does_not_fit_is_given_up_alone(bench: Bench, ahead: int) -> None:
+    run(bench, Hoarder(ahead, bench.caller), "mask")
+    states = [wire.unpack(token).state for token in taken(bench)]
+    expected = [FrameState.LIVE] * FRAMES
+    expected[7] = FrameState.MASKED
+    assert states == expected
+
+
+@pytest.mark.parametrize("ahead", [0, 5])
+def test_a_card_that_does_not_fit_ends_a_run_that_gives_nothing_up(
+    bench: Bench, ahead: int
+) -> None:
+    with pytest.raises(ContractError, match="frame 7 has"):
+        run(bench, Hoarder(ahead, bench.caller), "fail")
+
+
+def taken(bench: Bench) -> Iterator[bytes]:
+    sink = Ring(bench.segment, bench.bells, stage=2, worker=2)
+    while (lease := sink.take()) is not None:
+        yield bytes(lease.token)
+        sink.free(lease)
 
 
 def test_frames_that_were_given_up_are_forgotten() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mpflow import wire
 from mpflow.tokens import Change, Face, FrameState, Mode, Sighting, Stamp, Token
+from mpflow.tracking.finds import packed
 
 small = st.integers(-(2**63), 2**63 - 1)
 count = st.integers(0, 2**63 - 1)
@@ -134,6 +135,16 @@ def test_a_token_that_does_not_fit_says_how_large_it_is() -> None:
         wire.pack(crowd)
     assert caught.value.facts["seq"] == 7
     assert caught.value.facts["bytes"] > caught.value.facts["limit"] == wire.MAX_BYTES
+
+
+def test_a_crowd_fits_with_its_tracks_and_what_they_are_repeated_from() -> None:
+    points = tuple((1000.1 + at, 500.1) for at in range(5))
+    faces = [
+        Face((1000.1 + at, 500.1, 1020.2, 530.3), 0.91, points, at, "other", {}, (1.1, 2.2, 3.3))
+        for at in range(180)
+    ]
+    crowd = TOKEN.with_faces(faces).with_field("track.memory", (packed(faces), 180, False, None))
+    assert wire.unpack(wire.pack(crowd)).faces == crowd.faces
 
 
 def test_exactly_the_limit_fits() -> None:
