@@ -47,8 +47,16 @@ class Network:
         return outputs
 
     def _call(self, tensor: Floats) -> list[Floats]:
-        """One call; an output that leaves out the batch of one gets it back."""
+        """One call; an output that leaves out the batch of one gets it back.
+
+        Raises FloatingPointError for NaN, which is no score at all: its face would be missed.
+        """
         values = self._session.run(self._names, {self._socket.name: tensor})
+        for name, value in zip(self._names, values, strict=True):
+            if np.isnan(value).any():
+                raise FloatingPointError(
+                    f"the network's output {name} has values that are no numbers"
+                )
         return [
             value[None] if value.ndim == rank else value
             for value, rank in zip(values, self._ranks, strict=True)

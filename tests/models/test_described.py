@@ -218,3 +218,11 @@ def test_a_picture_of_another_kind_is_no_blob(tmp_path: Path) -> None:
     bad: NDArray[Any] = np.zeros((1, 3, 40, 40), np.float32)
     with pytest.raises(Exception, match="multiple of 32"):
         net.detect(bad)
+
+
+def test_a_network_that_gives_no_numbers_has_not_found_nobody(tmp_path: Path) -> None:
+    eyes = described(tmp_path, "scrfd", 8)
+    blobs = red_at((64, 32), stride=8)
+    blobs[:, :, 0, 0] = np.nan  # as a network gives that overflows half way
+    with pytest.raises(FloatingPointError, match="no numbers"):
+        eyes.detect(blobs, ())
