@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from mpflow.audit.conclusion import Result
 from mpflow.audit.examination import SHOT_SIDE
 from mpflow.audit.findings import Finding
+from mpflow.audit.mark import marked
 from mpflow.audit.report import AuditReport, TrackFacts
 from mpflow.audit.subject import Shot
 from mpflow.audit.verdicts import EXPOSED, Verdict
@@ -64,7 +65,7 @@ def write_sheet(result: Result, target: Path) -> None:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             os.fchmod(descriptor, 0o600)  # of a file that was there already, too
-            file.write(data.tobytes() if whole else b"")
+            file.write(marked(data.tobytes()) if whole else b"")
     except OSError as error:
         raise OutputError(
             f"{str(target)!r} cannot be written: {error.strerror}", cure="choose another --sheet"

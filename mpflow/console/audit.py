@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mpflow.audit.wish import Wish
 
 _REPORT_BEGINS = re.compile(rb'\{\s*"mpflow_audit":')
-_SHEET_BEGINS = re.compile(rb"\x89PNG")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +54,14 @@ class AuditArguments:
 
     def check(self) -> None:
         """Raise ConfigError or OutputError for what is wrong at first sight."""
+        from mpflow.audit.mark import SHEET_BEGINS
         from mpflow.jobs.sidefiles import check_side_file, require_ours
 
         if self.keep is not None and self.only is not None:
             raise ConfigError("--keep and --only contradict each other", cure="give one of them")
         for flag, path, begins in (
             ("--report", self.report, _REPORT_BEGINS),
-            ("--sheet", self.sheet, _SHEET_BEGINS),
+            ("--sheet", self.sheet, SHEET_BEGINS),
         ):
             if path is not None:
                 check_side_file(flag, str(path))

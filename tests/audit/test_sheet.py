@@ -12,6 +12,7 @@ from audited import finding, report
 
 from mpflow.audit.conclusion import Result
 from mpflow.audit.examination import SHOT_SIDE
+from mpflow.audit.mark import SHEET_BEGINS
 from mpflow.audit.sheet import MOST, draw, write_sheet
 from mpflow.audit.subject import Shot
 from mpflow.audit.verdicts import Verdict
@@ -67,6 +68,15 @@ def test_the_file_is_a_png_that_only_its_owner_reads_even_where_one_was(tmp_path
     read = cv2.imread(str(path))
     assert read is not None
     np.testing.assert_array_equal(read, draw(result(shot())))
+
+
+def test_a_sheet_may_take_the_place_of_a_sheet_and_of_no_other_picture(tmp_path: Path) -> None:
+    sheet, photo = tmp_path / "sheet.png", tmp_path / "anna.png"
+    write_sheet(result(shot()), sheet)
+    cv2.imwrite(str(photo), draw(result(shot())))
+    assert SHEET_BEGINS.match(sheet.read_bytes())
+    assert not SHEET_BEGINS.match(photo.read_bytes())
+    assert (cv2.imread(str(sheet)) == cv2.imread(str(photo))).all()
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 
 import av
+import cv2
+import numpy as np
 import people
 import pytest
 from click.testing import Result
@@ -54,6 +56,7 @@ def two(here: Path, short: Path) -> tuple[str, str]:
         (["in.mp4", "out.mp4", "--size", "100x100"], 2, "does not fit"),
         (["in.mp4", "out.mp4", "--sheet", "out.mp4"], 2, "named as a video"),
         (["in.mp4", "out.mp4", "--sheet", "notes.txt"], 2, "no file of that kind"),
+        (["in.mp4", "out.mp4", "--sheet", "anna.png"], 2, "no file of that kind"),
         (["in.mp4", "out.mp4", "--report", "notes.txt"], 2, "no file of that kind"),
         (["in.mp4", "out.mp4", "--report", "nowhere/r.json"], 2, "does not exist"),
         (["in.mp4", "out.mp4", "--score", "2"], 2, "not in the range"),
@@ -63,6 +66,7 @@ def test_what_cannot_be_audited_is_named_at_once(
     invoke: Invoke, two: tuple[str, str], words: list[str], status: int, what: str
 ) -> None:
     Path("notes.txt").write_text("mine")
+    cv2.imwrite("anna.png", np.zeros((9, 9, 3), np.uint8))
     Path("text.mp4").write_text("no film")
     answer = invoke("audit", *words)
     assert answer.exit_code == status, answer.stderr
