@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # see mpflow.stage
 
 Cosine = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 
-LOOKS, CHECK = "embed.looks", "embed.gallery"
+LOOKS, CHECK, STRANGE = "embed.looks", "embed.gallery", "embed.strange"
 _FRAME_S = 1 / 25
 
 
@@ -115,7 +115,7 @@ class Embed(Stage[EmbedOptions]):
         """Learn from what was said of finished frames; raises Refused for another gallery's."""
         for token in tokens:
             time = _time(token)
-            self._following.see(token.faces, time)
+            self._following.see(token.faces, time, token.fields.get(STRANGE, ()))
             if token.fields.get(CHECK, self._gallery.check) != self._gallery.check:
                 raise Refused(
                     "the gallery is not the one that the earlier run had",
@@ -146,7 +146,8 @@ class Embed(Stage[EmbedOptions]):
     def _follow(self, token: Token, frame: Frame) -> tuple[Token, Moment]:
         """The frame's card with what was looked at, and what is known when it comes."""
         time = _time(token)
-        self._following.see(token.faces, time)
+        strange = self._likenesses.strange(token.faces, frame, time)
+        self._following.see(token.faces, time, strange)
         due = self._due(token.faces, time)
         marks = self._marks(frame, [face for face, _ in due])
         rows = []
@@ -156,6 +157,8 @@ class Embed(Stage[EmbedOptions]):
                 rows.append((face.track, mark or "", quality))
         self._embeddings += len(rows)
         self._tracks.update(track for track, _, _ in rows)
+        if strange:
+            token = token.with_field(STRANGE, strange)
         if rows:
             token = token.with_field(LOOKS, rows).with_field(CHECK, self._gallery.check)
         return token, self._following.moment()
@@ -201,8 +204,10 @@ class Embed(Stage[EmbedOptions]):
 
     def _forget(self) -> None:
         from mpflow.identity.following import Following
+        from mpflow.identity.likeness import Likenesses
 
         self._following = Following(self.options.again)
+        self._likenesses = Likenesses()
         self._waiting: deque[tuple[Token, Moment]] = deque()
 
     def _load(self, store: ModelStore, threads: int) -> Embedder:

@@ -6,7 +6,7 @@ settled([moment of the frame, moments of those behind it])  as they are given on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -31,6 +31,8 @@ FORGET_S = 60.0
 _THERE = {Sighting.SEEN, Sighting.WEAK, Sighting.FILLED}
 """Where a face really is; other boxes are wide by intention, and would meet all the time."""
 
+FOUND = {Sighting.SEEN, Sighting.WEAK}
+"""Where a detector has seen it."""
 
 _GUESSED = {Sighting.FILLED, Sighting.EXTENDED}
 """Where nobody has seen the face: who is there is a guess, and after a while no good one."""
@@ -38,10 +40,11 @@ _GUESSED = {Sighting.FILLED, Sighting.EXTENDED}
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was known of a frame's tracks when it came: the mark of each, those that may have
-    slipped since the frame before, and those that meet others."""
+    """What was known of a frame's tracks when it came: the mark of each, those that were seen,
+    those that may have slipped since they were seen before, and those that meet others."""
 
     marks: Mapping[int, Mark]
+    seen: frozenset[int] = frozenset()
     slipped: frozenset[int] = frozenset()
     meeting: frozenset[int] = frozenset()
 
@@ -53,22 +56,29 @@ class Following:
         self._again = again
         self._known: dict[int, Known] = {}
         self._present: dict[int, float] = {}
+        self._seen: set[int] = set()
         self._slipped: set[int] = set()
         self._meeting: set[int] = set()
 
-    def see(self, faces: Sequence[Face], time: float) -> None:
-        """Take in the faces of the next frame, at ``time`` seconds: what casts doubt on whom."""
+    def see(self, faces: Sequence[Face], time: float, strange: Container[int] = ()) -> None:
+        """Take in the faces of the next frame, at ``time`` seconds: what casts doubt on whom.
+
+        ``strange`` are tracks with a face that does not look as it did when it was seen last.
+        """
         self._meeting = _meeting(faces)
+        self._seen.clear()
         self._slipped.clear()
         for face in faces:
             if face.track is None:
                 continue
             self._present[face.track] = time
             known = self._known.get(face.track, NEW)
-            if face.sighting in {Sighting.SEEN, Sighting.WEAK}:
-                if slipped(known, face.box, time):
+            if face.sighting in FOUND:
+                self._seen.add(face.track)
+                if face.track in strange or slipped(known, face.box, time):
                     self._slipped.add(face.track)
                 known = sighted(known, face.box, time)
+                known = doubt(known) if face.track in strange else known
             elif face.sighting in _GUESSED and gone(known, time):
                 known = doubt(known)
             self._known[face.track] = doubt(known) if face.track in self._meeting else known
@@ -87,7 +97,8 @@ class Following:
     def moment(self) -> Moment:
         """What is known of the frame's tracks."""
         marks = {track: known.mark for track, known in self._known.items()}
-        return Moment(marks, frozenset(self._slipped), frozenset(self._meeting))
+        sets = self._seen, self._slipped, self._meeting
+        return Moment(marks, *(frozenset(each) for each in sets))
 
     def _forget(self, time: float) -> None:
         gone = [track for track, last in self._present.items() if time - last > FORGET_S]
@@ -95,12 +106,15 @@ class Following:
             del self._present[track], self._known[track]
 
 
-def settled(track: int, moments: Iterable[Moment]) -> Mark:
+def settled(track: int, moments: Sequence[Moment]) -> Mark:
     """The mark of a track in the first of these moments.
 
     Where nobody was sure then, the next ones that are sure count too, up to where the track may
-    have become another's.
+    have become another's. A frame on which it was not seen may be behind that already.
     """
+    nearest = next((moment for moment in moments if track in moment.seen), None)
+    if nearest is not None and nearest is not moments[0] and track in nearest.slipped:
+        return None
     for number, moment in enumerate(moments):
         if number and track in moment.slipped:
             return None

@@ -164,6 +164,23 @@ def test_a_track_that_slips_to_another_person_loses_its_mark_at_once(
     assert all(marks(token) != ["p0"] for token in given[3:])
 
 
+@pytest.mark.parametrize("looks", [1, 3])
+def test_who_takes_a_persons_place_between_two_frames_does_not_get_the_mark(
+    model_store: ModelStore, anna: Path, seen: tuple[Face, ...], slot: Any, looks: int
+) -> None:
+    """A cut before the same wall: the track goes on, and nothing jumps."""
+    stage, _ = opened(anna, ahead=8)
+    other = scenes.slot(people.picture(model_store, ["impostor-1", *CAST[1:]]))
+    filled = replace(seen[0], sighting=Sighting.FILLED)
+    tokens = frames([seen[:1] if n % looks == 0 else [filled] for n in range(60)])
+    given = [t for t in tokens[:31] for t in stage.process([Work(t, slot.frame())])]
+    given += [t for t in tokens[31:] for t in stage.process([Work(t, other.frame())])]
+    given += stage.flush()
+    assert {tuple(marks(token)) for token in given[: 31 - looks + 1]} == {("p0",)}
+    assert {tuple(marks(token)) for token in given[31:]} <= {(None,), ("other",)}
+    assert {tuple(marks(token)) for token in given[45:]} == {("other",)}
+
+
 def test_no_number_of_a_face_leaves_the_stage(
     anna: Path, seen: tuple[Face, ...], slot: Any
 ) -> None:
