@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from mpflow.tokens import Face, Point, Sighting
 from mpflow.tracking import boxes
-from mpflow.tracking.tracks import ROUNDING_S, Moment, Sight, Track
+from mpflow.tracking.tracks import Moment, Sight, Track, within
 
 BESIDE, BETWEEN = 0.02, 2.0
 """By what share of its size a box between two sightings grows on each side: so much, as boxes
@@ -75,20 +75,20 @@ def filled(track: Track, moment: Moment, reach: Reach) -> Face | None:
     before, after = track.sights[:number], track.sights[number:]
     if before and after:
         return _on_the_way(track, before[-1], moment, after[0])
-    if before and _is_near(before[-1], moment, min(reach.after, _believed(before))):
-        return _beyond(track, before[::-1], moment)
-    if after and _is_near(after[0], moment, min(reach.before, _believed(after))):
-        return _beyond(track, after, moment)
+    if before:
+        near = before[-1].moment
+        there = min(reach.after, _believed(near.time - track.began))
+        return _beyond(track, before[::-1], moment) if within(near, moment, there) else None
+    if after:
+        near = after[0].moment
+        there = min(reach.before, _believed(after[-1].moment.time - near.time))
+        return _beyond(track, after, moment) if within(moment, near, there) else None
     return None
 
 
-def _is_near(sight: Sight, moment: Moment, seconds: float) -> bool:
-    return abs(sight.moment.time - moment.time) <= seconds + ROUNDING_S
-
-
-def _believed(sights: Sequence[Sight]) -> float:
-    """For how many seconds somebody is there who was seen like that."""
-    return LEAST_S + 2 * (sights[-1].moment.time - sights[0].moment.time)
+def _believed(seen: float) -> float:
+    """For how many seconds somebody is there who was seen for so long."""
+    return LEAST_S + 2 * seen
 
 
 def _on_the_way(track: Track, before: Sight, here: Moment, after: Sight) -> Face:

@@ -34,6 +34,10 @@ ROUNDING_S = 1e-6
 WEAK_S = 0.5
 """A track that was not seen for longer does not take a weak find."""
 
+LEAST_FRAMES = 2
+"""So many frames on a face is the same, and there, however long they take: with few frames in a
+second, or where a film stands still, no gap is as short as the seconds that gaps may have."""
+
 KEPT = 16
 """So many sightings of a track before the frame that is given on are kept."""
 
@@ -48,6 +52,12 @@ class Moment:
     seq: int
     time: float
     scene: int
+
+
+def within(moment: Moment, later: Moment, seconds: float) -> bool:
+    """Whether a frame is no more than so many seconds later, or but a few frames."""
+    near = later.seq - moment.seq <= LEAST_FRAMES and seconds > 0
+    return near or later.time - moment.time <= seconds + ROUNDING_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +84,12 @@ class Track:
     motion: Motion
     sights: list[Sight] = field(default_factory=list)
     expected: Box = (0.0, 0.0, 0.0, 0.0)
+    forgotten: float | None = None
+
+    @property
+    def began(self) -> float:
+        """When it was seen first, whatever is kept of it."""
+        return self.sights[0].moment.time if self.forgotten is None else self.forgotten
 
     @property
     def last(self) -> Sight:
@@ -86,7 +102,10 @@ class Track:
 
     def forget_before(self, seq: int) -> None:
         """Keep no more sightings before a frame than anybody asks for."""
-        del self.sights[: max(self.around(seq) - KEPT, 0)]
+        past = max(self.around(seq) - KEPT, 0)
+        if past:
+            self.forgotten = self.began
+        del self.sights[:past]
 
 
 _Seen = tuple[Moment, Sequence[Face], list[int | None]]
@@ -146,8 +165,8 @@ class Tracker:
             track.forget_before(moment.seq)
 
     def _is_past(self, track: Track, moment: Moment, after: float) -> bool:
-        unseen = moment.time - track.last.moment.time
-        return track.scene < moment.scene or unseen > max(self._bridge, after) + ROUNDING_S
+        lasts = within(track.last.moment, moment, max(self._bridge, after))
+        return track.scene < moment.scene or not lasts
 
     def _now(self, seq: int, stamp: float | None, cut: bool) -> Moment:
         """The frame on the tracker's clock, which always goes on."""
@@ -167,8 +186,7 @@ class Tracker:
         alive = [
             track
             for track in self.tracks
-            if track.scene == moment.scene
-            and moment.time - track.last.moment.time <= self._bridge + ROUNDING_S
+            if track.scene == moment.scene and within(track.last.moment, moment, self._bridge)
         ]
         for track in alive:
             track.expected = track.motion.predict(passed)

@@ -46,21 +46,21 @@ def trembling(seed: int, pixels: float) -> Callable[[Face], Face]:
     return shaken
 
 
-def tokens_of(frames: Iterable[Sequence[Face]], start: int = 0) -> list[Token]:
-    """A token for each frame's faces."""
+def tokens_of(frames: Iterable[Sequence[Face]], start: int = 0, rate: int = 25) -> list[Token]:
+    """A token for each frame's faces, so many frames a second."""
     return [
-        Token("1", seq, pts=seq, time_base=(1, 25), duration=1).with_faces(faces)
+        Token("1", seq, pts=seq, time_base=(1, rate), duration=1).with_faces(faces)
         for seq, faces in enumerate(frames, start)
     ]
 
 
 def follow(
-    frames: Iterable[Sequence[Face]], cuts: Sequence[int] = (), **options: Any
+    frames: Iterable[Sequence[Face]], cuts: Sequence[int] = (), rate: int = 25, **options: Any
 ) -> list[Token]:
     """The tokens that a follower gives; ``cuts`` are frames with which a scene begins."""
     follower = follower_with(**options)
     given: list[Token] = []
-    for token in tokens_of(frames):
+    for token in tokens_of(frames, rate=rate):
         follower.add(token, unpacked(packed(token.faces)), cut=token.seq in cuts)
         given += follower.given()
     return given + list(follower.given(all_of_them=True))

@@ -29,6 +29,22 @@ def test_a_face_that_is_missed_on_one_frame_is_covered_there(walk: str, ahead: i
     assert face.sighting is (Sighting.FILLED if ahead else Sighting.EXTENDED)
 
 
+@pytest.mark.parametrize("ahead", [0, 10])
+def test_a_face_that_is_missed_on_one_frame_of_few_is_covered_there(ahead: int) -> None:
+    """One frame a second: no gap is as short as the seconds that gaps may have."""
+    tokens = follow(walking(WALKS["walking"], 30, missed=[0, 12, 29]), ahead=ahead, rate=1)
+    assert tracks_of(tokens) == {0}
+    assert sorted(boxes_of(tokens, 0)) == list(range(0 if ahead else 1, 30))
+    for seq, box in boxes_of(tokens, 0).items():
+        assert walks.covers(box, face_at(*WALKS["walking"](seq))), seq
+
+
+def test_who_was_seen_for_long_is_believed_for_long_however_fast_frames_come() -> None:
+    frames = walking(WALKS["standing"], 600, missed=range(240, 600))
+    tokens = follow(frames, rate=240, after=1.2)
+    assert sorted(boxes_of(tokens, 0)) == list(range(239 + 288 + 1))
+
+
 @pytest.mark.parametrize("walk", ["standing", "walking", "running"])
 def test_a_gap_is_covered_from_both_sides(walk: str) -> None:
     missed = range(20, 32)
