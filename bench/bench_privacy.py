@@ -12,7 +12,8 @@ Contestants, on the same clips and with the same encoder settings:
 Clips: the talking man (176x144), a part of the man before a camera (360x288), and the takes of
 tests/support/faceclips.py (occlusion, fast motion, profile, small faces, cuts ...) with their
 truth. Exposure is judged by CenterFace, deface's own detector (bench/exposure.py). Speed is that of
-whole runs at 1080p on the clip of bench/clips.py, in turn with a plain transcode.
+whole runs at 1080p, in turn with a plain transcode: on the clip of bench/clips.py, where covers are
+half of the picture, and on takes with one or two people.
 
     python -m venv /tmp/deface && /tmp/deface/bin/pip install deface onnxruntime
     python bench/bench_privacy.py --deface /tmp/deface/bin/deface --out bench/results/privacy.json
@@ -49,6 +50,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import faceclips
 
 TARGETS = {"exposure / deface": 0.1, "track auto 960 / ffmpeg": 0.85}
+TALK = ("crossing", "occluded", "profile", "doors", "lights")
 VISIBLE = 0.5  # the least share of a face that has to be covered
 
 VARIANTS: dict[str, list[Any]] = {
@@ -180,21 +182,35 @@ def against_deface(table: dict[str, Any]) -> dict[str, Any]:
     return {"frames": sums, "to deface": ratios, "target": TARGETS["exposure / deface"]}
 
 
+def speed_clips(folder: Path, frames: int) -> dict[str, tuple[Path, int]]:
+    """Up to six faces, half of the picture under their covers; and one or two, as people talk."""
+    each = max(1, frames // len(TALK))
+    talk = faceclips.face_clip(ModelStore(), folder, height=1080, takes=TALK, frames=each)
+    return {
+        "six faces": (face_clip(folder, 1920, 1080, frames), frames),
+        "one or two faces": (talk.path, each * len(TALK)),
+    }
+
+
 def measure_speed(made: dict[str, Maker], folder: Path, frames: int, rounds: int) -> dict[str, Any]:
     """Frames a second and CPU time of each, round by round in turn, against a plain transcode."""
-    clip = face_clip(folder, 1920, 1080, frames)
     everybody: dict[str, Maker] = {"ffmpeg": ffmpeg, **made}
-    seen: dict[str, list[Watched]] = {name: [] for name in everybody}
-    for number in range(rounds):
-        for name, maker in everybody.items():
-            output = folder / "out.mp4"
-            output.unlink(missing_ok=True)
-            run = watch(maker(clip, output))
-            seen[name].append(run)
-            rate, work = frames / run.wall, sum(run.cpu.values()) * 1000 / frames
-            print(f"round {number + 1}: {name:20} {rate:6.2f} frames/s, {work:5.1f} ms CPU a frame")
-    plain = seen["ffmpeg"]
-    return {f"{name} / ffmpeg": against(name, frames, seen[name], plain) for name in made}
+    table = {}
+    for title, (clip, count) in speed_clips(folder, frames).items():
+        seen: dict[str, list[Watched]] = {name: [] for name in everybody}
+        for number in range(rounds):
+            for name, maker in everybody.items():
+                output = folder / "out.mp4"
+                output.unlink(missing_ok=True)
+                run = watch(maker(clip, output))
+                seen[name].append(run)
+                rate, work = count / run.wall, sum(run.cpu.values()) * 1000 / count
+                print(f"{title} {number + 1}: {name:22} {rate:6.2f} frames/s, {work:5.1f} ms CPU")
+        plain = seen["ffmpeg"]
+        table[title] = {
+            f"{name} / ffmpeg": against(name, count, seen[name], plain) for name in made
+        }
+    return table
 
 
 def against(name: str, frames: int, runs: list[Watched], plain: list[Watched]) -> dict[str, Any]:
