@@ -62,8 +62,8 @@ def changed(before: Sample, now: Sample) -> bool:
     """Whether another scene has begun.
 
     The two pictures are neither the same but for noise, nor lighter and darker in the same places.
-    A flash and a camera that swings are no other scene, unless it swings by more
-    than two of the 32 parts from frame to frame. Over six films of photos, people and
+    A flash and a camera that swings are no other scene, unless it swings by two
+    of the 32 parts or more from frame to frame. Over six films of photos, people and
     streets, each cut had a correlation of at most 0.27 and new light in at least 0.1 of the
     picture; pictures that follow each other without a cut had at least 0.47.
     """
