@@ -33,7 +33,8 @@ if TYPE_CHECKING:  # see mpflow.stage
 
 Cosine = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 
-LOOKS, CHECK, STRANGE = "embed.looks", "embed.gallery", "embed.strange"
+LOOKS, CHECK = "embed.looks", "embed.gallery"
+STRANGE, NEXT_STRANGE = "embed.strange", "embed.next_strange"
 _FRAME_S = 1 / 25
 
 
@@ -116,6 +117,7 @@ class Embed(Stage[EmbedOptions]):
         for token in tokens:
             time = _time(token)
             self._following.see(token.faces, time, token.fields.get(STRANGE, ()))
+            self._likenesses.foretell(token.fields.get(NEXT_STRANGE, ()))
             if token.fields.get(CHECK, self._gallery.check) != self._gallery.check:
                 raise Refused(
                     "the gallery is not the one that the earlier run had",
@@ -145,8 +147,7 @@ class Embed(Stage[EmbedOptions]):
 
     def _follow(self, token: Token, frame: Frame) -> tuple[Token, Moment]:
         """The frame's card with what was looked at, and what is known when it comes."""
-        time = _time(token)
-        strange = self._likenesses.strange(token.faces, frame, time)
+        strange = self._likenesses.strange(token.faces, frame, time := _time(token))
         self._following.see(token.faces, time, strange)
         due = self._due(token.faces, time)
         marks = self._marks(frame, [face for face, _ in due])
@@ -191,7 +192,7 @@ class Embed(Stage[EmbedOptions]):
 
     def _next(self) -> Token:
         """The card of the frame that has waited longest, with the marks of its faces."""
-        from mpflow.identity.following import settled
+        from mpflow.identity.following import next_slips, settled
 
         token = self._waiting[0][0]
         moments = [moment for _, moment in self._waiting]
@@ -200,6 +201,8 @@ class Embed(Stage[EmbedOptions]):
             replace(face, identity=None if face.track is None else settled(face.track, moments))
             for face in token.faces
         ]
+        if slips := next_slips(moments[1:]):
+            token = token.with_field(NEXT_STRANGE, slips)
         return token.with_faces(marked)
 
     def _forget(self) -> None:

@@ -6,7 +6,7 @@ settled([moment of the frame, moments of those behind it])  as they are given on
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -123,6 +123,16 @@ def settled(track: int, moments: Sequence[Moment]) -> Mark:
         if track in moment.meeting:
             return None
     return None
+
+
+def next_slips(moments: Iterable[Moment]) -> list[int]:
+    """The tracks that may have slipped when they are seen first in these moments."""
+    seen: set[int] = set()
+    slips: list[int] = []
+    for moment in moments:
+        slips += sorted(moment.slipped - seen)
+        seen |= moment.seen
+    return slips
 
 
 def _meeting(faces: Sequence[Face]) -> set[int]:

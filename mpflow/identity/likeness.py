@@ -31,11 +31,18 @@ turns fast has less now and then, which costs it a look."""
 
 
 class Likenesses:
-    """How each track's face looked when it was seen last. A fresh worker does not know, and takes
-    the first that it sees as it comes."""
+    """How each track's face looked when it was seen last.
+
+    A fresh worker does not know that. It is told of whom the next sight is a strange one.
+    """
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[float, Likeness]] = {}
+        self._foretold: set[int] = set()
+
+    def foretell(self, tracks: Iterable[int]) -> None:
+        """The tracks with a face that will look as if it were another's when it is seen next."""
+        self._foretold = set(tracks)
 
     def strange(self, faces: Iterable[Face], frame: Frame, time: float) -> list[int]:
         """The tracks with a face in a frame that looks as if it were another's since then."""
@@ -45,8 +52,10 @@ class Likenesses:
             if face.track is None or face.sighting not in FOUND:
                 continue
             now = likeness(frame, face.box)
-            if face.track in before and not alike(before[face.track][1], now):
+            known = before.get(face.track)
+            if face.track in self._foretold or (known and not alike(known[1], now)):
                 strange.append(face.track)
+            self._foretold.discard(face.track)
             self._last[face.track] = time, now
         return strange
 

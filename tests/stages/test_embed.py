@@ -195,6 +195,22 @@ def test_no_number_of_a_face_leaves_the_stage(
     assert "anna" not in str(dict(reports))
 
 
+@pytest.mark.parametrize("after", [27, 30, 31])
+def test_a_fresh_worker_knows_of_a_face_that_will_look_like_anothers(
+    model_store: ModelStore, anna: Path, seen: tuple[Face, ...], slot: Any, after: int
+) -> None:
+    other = scenes.slot(people.picture(model_store, ["impostor-1", *CAST[1:]]))
+    filled = replace(seen[0], sighting=Sighting.FILLED)
+    tokens = frames([seen[:1] if n % 3 == 0 else [filled] for n in range(50)])
+    works = [Work(t, (slot if t.seq < 31 else other).frame()) for t in tokens]
+    stage, _ = opened(anna, ahead=8)
+    whole = [t for work in works for t in stage.process([work])]
+    first = whole[:after]
+    restarted(stage, first)
+    rest = [t for work in works[after:] for t in stage.process([work])]
+    assert [marks(token) for token in first + rest] == [marks(token) for token in whole]
+
+
 def restarted(stage: Embed, given: Sequence[Token]) -> None:
     """Take the stage to a new beginning that knows only what a log keeps of finished frames."""
     log = [wire.unpack(wire.pack(token)) for token in given]
