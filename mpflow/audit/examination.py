@@ -15,7 +15,7 @@ import numpy as np
 
 from mpflow.audit.eyes import Eyes, Pair, detail, look, looks
 from mpflow.audit.findings import Mark
-from mpflow.audit.matching import Links, explained
+from mpflow.audit.matching import Links, explained, overlap
 from mpflow.audit.placing import Canvas, placed, placement
 from mpflow.audit.subject import Shot, Subject
 from mpflow.audit.verdicts import (
@@ -124,7 +124,8 @@ class Examination:
         """What every frame is looked at for."""
         there = face.sighting in _KNOWN_TO_BE_THERE or self._rules.replaced
         found = 0.0 if find is None else find.score
-        evidence = Evidence(found, detail=detail(pair, face.box) if there else None)
+        fits = 1.0 if find is None else overlap(find.box, placed(face.box, pair.place))
+        evidence = Evidence(found, detail=detail(pair, face.box) if there else None, fits=fits)
         if find is not None and judge(evidence, self._limits) is Verdict.DOUBTFUL:
             return replace(evidence, closer=self._eyes.nearer(pair.target, find.box))
         return evidence

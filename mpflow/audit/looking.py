@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mpflow.audit.wish import FIRST, SECOND, Wish
+from mpflow.audit.wish import CLOSE, FIRST, SECOND, Wish
 from mpflow.config import resolve
 from mpflow.spec import ONLY_SPEED, RunSpec
 
@@ -18,12 +18,18 @@ TRACKS, IDENTITIES, FINDS = "tracks", "identities", "detect-only"
 _STRICT = {"on_failure": "fail", "degrade": "never", "ladder": ()}
 """A frame that cannot be looked at ends the audit, and no load makes it look less closely."""
 
+_CLOSELY = {"detect.side": CLOSE, "detect.every": 1}
+"""As closely as any preset looks, in every frame."""
+
+_WEAK = {"detect.weak": 0.3}
+"""A face of which the tracker knows is seen in the input by as little as presets see it by."""
+
 _OF_THE_MACHINE = ONLY_SPEED | {"workers", "limit"}
 
 
 def looking_at_input(wish: Wish) -> RunSpec:
     """How the input is looked at: by the first detector, with tracks and perhaps a gallery."""
-    first: dict[str, Any] = {"detect.model": FIRST}
+    first: dict[str, Any] = {"detect.model": FIRST, **_WEAK}
     if wish.gallery is not None:
         first |= {"embed.gallery": str(wish.gallery), "embed.device": wish.device}
     preset = TRACKS if wish.gallery is None else IDENTITIES
@@ -41,7 +47,7 @@ def _settings(preset: str, wish: Wish) -> dict[str, Any]:
     return {
         **_as_shipped(preset),
         **_STRICT,
-        "detect.every": 1,
+        **_CLOSELY,
         "detect.size": wish.size,
         "detect.device": wish.device,
         "detect.workers": wish.workers,

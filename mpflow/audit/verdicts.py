@@ -68,7 +68,8 @@ class Limits(msgspec.Struct, frozen=True):
     hands, so a find takes the mean score of two enlarged looks: ``again`` where the input has a
     face (blurs of a third of the default's strength had at least 0.16 there, covers below a helmet
     at most 0.09) unless it is ``sure`` of it, and ``stray`` where the input has none (faces had at
-    least 0.7, lamps and hands at most 0.45). Where nothing but faint finds speaks for a face, it
+    least 0.7, lamps and hands at most 0.45), or one whose box ``fits`` too badly over it (weak
+    blurs had an overlap of at least 0.4, hair around a cover of a quarter). Where nothing but faint finds speaks for a face, it
     takes so many frames of them (``lasting``): hair around a cover is taken for a face now and
     then. ``same``: cosine of two embeddings of one person; an
     output must also be ``lead`` more alike than a picture of the face without any detail is.
@@ -81,6 +82,7 @@ class Limits(msgspec.Struct, frozen=True):
     sure: float = 0.6
     again: float = 0.15
     stray: float = 0.5
+    fits: float = 0.35
     lasting: int = 3
     same: float = 0.42
     lead: float = 0.1
@@ -111,13 +113,15 @@ class Evidence:
     """What was seen of one face of the input in one frame of the output.
 
     ``found`` is the best score of the second detector there, 0 for none, and ``closer`` the mean
-    of its enlarged looks. What was not looked at is None.
+    of its enlarged looks. ``fits``: how much its box and the face's overlap, as a share of both.
+    What was not looked at is None.
     """
 
     found: float = 0.0
     closer: float | None = None
     detail: Detail | None = None
     likeness: Likeness | None = None
+    fits: float = 1.0
 
 
 def judge(evidence: Evidence, limits: Limits) -> Verdict:
@@ -148,7 +152,8 @@ def judge_find(score: float, closer: float, limits: Limits) -> Verdict:
 
 def is_faint(evidence: Evidence, limits: Limits) -> bool:
     """Whether nothing but one low score speaks for a find: it takes an enlarged look."""
-    return evidence.found < limits.sure and (evidence.closer or 0.0) < limits.again
+    least = limits.again if evidence.fits >= limits.fits else limits.stray
+    return evidence.found < limits.sure and (evidence.closer or 0.0) < least
 
 
 def is_sure(evidence: Evidence, limits: Limits) -> bool:

@@ -12,6 +12,9 @@ from mpflow.spans import Spans
 FIRST, SECOND, EMBEDDER = "yunet", "centerface", "sface"
 """Models by name: the detectors of the input and of the output, and who tells faces apart."""
 
+CLOSE = 960
+"""How many pixels along its longer side a picture that is looked at has, unless a size is given."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:

@@ -36,6 +36,10 @@ WHOLE, GONE = Detail(0.9, 0.9), Detail(0.1, 0.1)
         (Evidence(0.3, 0.3, GONE), Verdict.VISIBLE),
         (Evidence(0.3, 0.0, GONE), Verdict.DOUBTFUL),
         (Evidence(0.3, None, GONE), Verdict.DOUBTFUL),
+        (Evidence(0.3, 0.17, GONE, fits=0.27), Verdict.DOUBTFUL),  # hair around a cover
+        (Evidence(0.3, 0.6, GONE, fits=0.27), Verdict.VISIBLE),  # half of a face
+        (Evidence(0.7, 0.0, GONE, fits=0.27), Verdict.VISIBLE),
+        (Evidence(0.3, 0.16, GONE, fits=0.42), Verdict.VISIBLE),  # a weak blur
         (Evidence(0.0, None, WHOLE, NOBODY), Verdict.UNCHANGED),
     ],
 )

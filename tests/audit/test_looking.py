@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mpflow.audit.looking import looking_at_input, looking_at_output
 from mpflow.audit.wish import Wish
 from mpflow.config import resolve
+from mpflow.models.sizes import auto_size
+from mpflow.presets import preset_names
 from mpflow.spec import PipelineSpec, RunSpec
 
 WISH = Wish(Path("in.mp4"), Path("out.mp4"), size="640x384", workers=2)
@@ -52,3 +55,23 @@ def test_what_the_wish_says_is_kept() -> None:
     assert {spec.stages[1].workers for spec in (one, other)} == {2}
     assert {spec.on_failure for spec in (one, other)} == {"fail"}
     assert other.stages[1].options["score"] == WISH.limits.score
+
+
+def detecting(spec: PipelineSpec) -> dict[str, Any] | None:
+    return next((each.options for each in spec.stages if each.name == "detect"), None)
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_an_audit_looks_as_closely_as_any_preset_does(preset: str) -> None:
+    run = detecting(resolve(preset, environ={}).spec)
+    if run is None:
+        pytest.skip("it looks for no faces")
+    for kind in (looking_at_input, looking_at_output):
+        audit = detecting(pipeline(kind(replace(WISH, size="auto"))))
+        assert audit is not None
+        assert audit["size"] == "auto"
+        assert auto_size(1920, 1080, side=audit["side"]) >= auto_size(1920, 1080, side=run["side"])
+        assert audit["every"] == 1
+    weak = detecting(pipeline(looking_at_input(WISH)))["weak"]
+    assert weak or not run["weak"]
+    assert weak <= (run["weak"] or weak)
