@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import av
+import psutil
 from commands import LIMIT_S, Command, command_line, environment
+from runs import family
 
 from mpflow import RunSpec, run
 from mpflow.spec import REDACTED
@@ -89,8 +91,10 @@ def test_a_resumed_run_tells_the_same(here: Path, mpflow: Command, long_clip: Pa
         for line in cut_off.stdout:
             if json.loads(line).get("frame", 0) >= 30:
                 break
+        everybody = family(cut_off.pid)
         cut_off.send_signal(signal.SIGKILL)
         cut_off.wait(LIMIT_S)
+    psutil.wait_procs(everybody, timeout=LIMIT_S)
     assert not (here / "cut.mkv.mpflow.json").exists()
     assert mpflow(*words, "-o", "cut.mkv", "--resume", "-y").code == 0
     whole, cut = (told(here / f"{name}.mkv.mpflow.json") for name in ("whole", "cut"))
