@@ -141,7 +141,8 @@ def test_rates_and_ratios_are_those_of_the_window(job: Job) -> None:
     assert (worker.busy, worker.waiting) == (0.5, 1.0)
     assert worker.busy_ratio == pytest.approx(0.25)
     assert seen.bottleneck == (
-        "detect is the limit: 80 % busy; a smaller size, more workers, every=auto or a GPU would help"
+        "detect is the limit: 80 % busy;"
+        " a smaller size, more workers, every=auto or a GPU would help"
     )
     job.places[DETECT + 1].active = True
     assert job.stage(job.look(0), "detect").busy_ratio == pytest.approx(0.4)
