@@ -13,6 +13,7 @@ import msgspec
 
 from mpflow.audit.wish import SECOND, Wish
 from mpflow.jobs.sidecar import sidecar_name
+from mpflow.models.fetch import sha256_of
 
 
 class _Hashed(msgspec.Struct, frozen=True):
@@ -43,6 +44,14 @@ class Claims(msgspec.Struct, frozen=True):
         """What an option of a stage was set to, as far as it is told; None for no such thing."""
         values = (each.options.get(option) for each in self.operations if each.stage == stage)
         return next(values, None)
+
+    def range_of(self, source: Path, target: Path) -> tuple[int, int | None]:
+        """The frames of the input that the output is said to be made of: all, unless a sidecar of
+        these very files says otherwise. Raises OSError."""
+        frames = max(0, self.frames.start), self.frames.stop
+        if frames == (0, None) or self.output.sha256 != sha256_of(target):
+            return 0, None
+        return frames if self.input.sha256 in (None, sha256_of(source)) else (0, None)
 
 
 def claims_of(output: Path) -> Claims | None:

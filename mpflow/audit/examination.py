@@ -13,9 +13,10 @@ from math import log2
 
 import numpy as np
 
-from mpflow.audit.eyes import Eyes, Pair, detail, look, looks
+from mpflow.audit.eyes import Eyes, Pair, detail, look, looks, small
 from mpflow.audit.findings import Mark
 from mpflow.audit.matching import Links, explained, overlap
+from mpflow.audit.order import Orderly
 from mpflow.audit.placing import Canvas, placed, placement
 from mpflow.audit.subject import Shot, Subject
 from mpflow.audit.verdicts import (
@@ -84,12 +85,14 @@ class Examination:
         self._gap = max(GAP_S, 1.5 * rules.every)
         self._untracked = Links(self._gap)
         self._unexplained = Links(self._gap)
+        self.order = Orderly()
         self.tracks: dict[int, Subject] = {}
         self.strays: dict[int, Subject] = {}
 
     def pair(self, one: View, other: View) -> None:
         """A frame of the input and that of the output at its time."""
         pair = Pair(one.frame, other.frame, self._place)
+        self.order.add(small(pair, self._source, [face.box for face in one.faces]))
         places = [placed(face.box, self._place) for face in one.faces]
         allowed = [n for n, face in enumerate(one.faces) if self._may_show(one, face)]
         belongs = explained([find.box for find in other.faces], places, allowed)

@@ -6,6 +6,7 @@ ever BGR, and no embedding leaves ``likeness``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpflow.audit.matching import overlap
+from mpflow.audit.order import Pictures
 from mpflow.audit.placing import Canvas, Matrix, into_square, placed
 from mpflow.audit.verdicts import Detail, Likeness
 from mpflow.frame import Frame
@@ -36,6 +38,9 @@ _BLANK_SIGMA = CROP / 5  # leaves hues and nothing of a face
 _NEARER = (2.2, 3.5)  # how many sides of a find an enlarged look shows
 _NEARER_SIDE = 256
 _SAME_FIND = 0.3
+
+_SMALL = 24
+_COVER_REACHES = 0.5  # of a face's sides, beyond each of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +98,19 @@ def detail(pair: Pair, box: Box) -> Detail | None:
     return Detail(product / max(own * other, 1e-6), product / own**2)
 
 
+def small(pair: Pair, canvas: Canvas, faces: Sequence[Box]) -> Pictures:
+    """Both whole pictures, so small that they can be held against many others."""
+    whole = into_square((-0.5, -0.5, canvas.width - 0.5, canvas.height - 0.5), _SMALL)
+    before, after = (_luma(part) for part in _both(pair, whole, _SMALL))
+    free = np.ones((_SMALL, _SMALL), bool)
+    for box in faces:
+        x1, y1, x2, y2 = placed(box, whole)
+        right, down = (x2 - x1) * _COVER_REACHES, (y2 - y1) * _COVER_REACHES
+        rows = slice(max(0, int(y1 - down)), max(0, math.ceil(y2 + down)))
+        free[rows, max(0, int(x1 - right)) : max(0, math.ceil(x2 + right))] = False
+    return Pictures(before, after, free)
+
+
 def looks(pair: Pair, box: Box, canvas: Canvas, side: int, around: float) -> tuple[Picture, ...]:
     """A face's surroundings in both, upright, as squares for people to look at."""
     return _both(pair, _upright_square(box, canvas, side, around), side)
@@ -120,11 +138,15 @@ def _part(frame: Frame, matrix: Matrix, side: int) -> Picture:
 
 def _fine(part: Picture) -> NDArray[np.float32]:
     """Luma without what is coarse, and without the rim."""
-    luma = cv2.cvtColor(part, cv2.COLOR_BGR2GRAY).astype(np.float32)
+    luma = _luma(part)
     fine = luma - cv2.GaussianBlur(luma, (0, 0), _DETAIL_SIGMA)
     rim = len(fine) // _RIM
     middle = fine[rim:-rim, rim:-rim]
     return np.asarray(middle - middle.mean(), np.float32)
+
+
+def _luma(part: Picture) -> NDArray[np.float32]:
+    return np.asarray(cv2.cvtColor(part, cv2.COLOR_BGR2GRAY), np.float32)
 
 
 def _whole(matrix: NDArray[np.float32]) -> Matrix:

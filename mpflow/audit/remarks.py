@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mpflow.audit.claims import Claims, advice, contradictions
+from mpflow.audit.order import Order
 from mpflow.audit.report import FileFacts, Timing
-from mpflow.audit.wish import Wish
+from mpflow.audit.wish import CLOSE, Wish
 from mpflow.audit.words import counted
+from mpflow.errors import ConfigError
+from mpflow.models.sizes import auto_size, parse_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,9 @@ def remarks(seen: Seen) -> tuple[str, ...]:
         *_on_files(seen.source, seen.target),
         *contradictions(seen.claims, seen.source.sha256, seen.target.sha256),
         *advice(seen.claims, seen.wish),
+        *_on_size(seen),
         *_on_timing(seen.timing),
+        *_on_order(seen.timing, seen.wish),
         *_on_faces(seen),
     )
 
@@ -55,6 +60,32 @@ def _on_files(source: FileFacts, target: FileFacts) -> Iterator[str]:
         )
 
 
+def _on_size(seen: Seen) -> Iterator[str]:
+    """Whether smaller pictures were looked at than by runs, or by the one that made the output."""
+    picture = seen.source.width, seen.source.height
+    mine = _size(seen.wish.size, CLOSE, picture)
+    if max(mine) < max(_size("auto", CLOSE, picture)):
+        yield (
+            f"--size {seen.wish.size} is smaller than the pictures that runs look at: faces that"
+            " they find may have been missed here, in both files"
+        )
+    size, side = (seen.claims and seen.claims.chosen("detect", name) for name in ("size", "side"))
+    if isinstance(side, int) and isinstance(size, str):
+        theirs = _size(size, side, picture)
+        if max(mine) < max(theirs):
+            yield (
+                "by its sidecar the output was made by a closer look than the audit's:"
+                f" --size {theirs[0]}x{theirs[1]} looks as closely"
+            )
+
+
+def _size(size: str, side: int, picture: tuple[int, int]) -> tuple[int, int]:
+    try:
+        return auto_size(*picture, side=side) if size == "auto" else parse_size(size)
+    except ConfigError:
+        return 0, 0
+
+
 def _on_timing(timing: Timing) -> Iterator[str]:
     if timing.shift:
         later = "later" if timing.shift > 0 else "earlier"
@@ -67,7 +98,26 @@ def _on_timing(timing: Timing) -> Iterator[str]:
     if timing.extra:
         yield (
             f"{counted(timing.extra, 'frame')} of the output: the input has none at their time,"
-            " so every face in them counts as unexplained"
+            " so every face in them counts as unexplained, and nothing but the second detector"
+            " looked for one"
+        )
+
+
+def _on_order(timing: Timing, wish: Wish) -> Iterator[str]:
+    if timing.order is Order.SHIFTED:
+        where = "later" if timing.lag < 0 else "earlier"
+        frames = f"the input's {counted(abs(timing.lag), 'frame')} {where}"
+        yield (
+            f"the output's pictures are those of {frames}, not those at their time:"
+            " it was compared with other frames than it was made of"
+            + (f"; --frames {wish.start - timing.lag}- goes by that" if timing.lag < 0 else "")
+        )
+    elif timing.order is Order.UNRELATED:
+        yield "the output's pictures are not those of the input at their time: is it made of it?"
+    elif timing.is_unclear:
+        yield (
+            "frames are lacking, and too little moves to tell which ones: the others may have been"
+            " compared with frames that they were not made of; --frames says what they were made of"
         )
 
 

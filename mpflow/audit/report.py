@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mpflow.audit.findings import Finding
+from mpflow.audit.order import Order
 from mpflow.audit.verdicts import Limits, Verdict
 from mpflow.errors import EXIT_DEGRADED, EXIT_EXPOSED, EXIT_OK
 
@@ -42,13 +43,35 @@ class Timing(msgspec.Struct, frozen=True):
     """How the frames of both go together.
 
     ``shift`` is by how many seconds the output's clock is ahead; ``lacking`` frames of the input
-    have none in the output at their time, ``extra`` ones of the output none in the input.
+    have none in the output at their time, ``tail`` of them after its last one; ``extra`` ones of
+    the output have none in the input. ``order`` is what the pictures themselves say: SHIFTED where
+    they are most like those of the input ``lag`` frames before (below 0: after) the ones at their
+    time.
     """
 
     paired: int
     lacking: int
     extra: int
     shift: float = 0.0
+    tail: int = 0
+    order: Order = Order.UNKNOWN
+    lag: int = 0
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the output's frames were surely compared with others than they were made of."""
+        return self.order in (Order.SHIFTED, Order.UNRELATED)
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether it may have lost frames and been stamped anew, for all that is known."""
+        lost = self.tail > 0 or (self.lacking > 0 and self.shift != 0)
+        return lost and self.order is Order.UNKNOWN
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether not every frame of the output was surely compared with its own."""
+        return self.extra > 0 or self.is_wrong or self.is_unclear
 
 
 class TrackFacts(msgspec.Struct, frozen=True):
@@ -88,10 +111,13 @@ class AuditReport(msgspec.Struct, frozen=True):
 
     @property
     def exit_status(self) -> int:
-        """EXIT_EXPOSED where a face shows, EXIT_DEGRADED where not all could be looked at."""
+        """EXIT_EXPOSED where a face shows, EXIT_DEGRADED where not all could be looked at or
+        compared."""
         if self.findings:
             return EXIT_EXPOSED
-        return EXIT_DEGRADED if self.output.damaged or self.output.beside else EXIT_OK
+        output = self.output
+        in_part = output.damaged or output.beside or self.timing.is_doubtful
+        return EXIT_DEGRADED if in_part else EXIT_OK
 
     def as_data(self) -> dict[str, Any]:
         """As plain values, for JSON."""

@@ -107,12 +107,17 @@ def _compare(
         if before is not None and after is not None:
             examination.pair(views.of_input(before), views.of_output(after))
             counts["paired"] += 1
+            counts["tail"] = 0
         elif after is not None:
             examination.extra(views.of_output(after))
             counts["extra"] += 1
+        else:
+            counts["lacking"] += 1
+            counts["tail"] += 1
         progress(number, media[1].video.frames)
-    lacking = number - counts.total()
-    return Timing(counts["paired"], lacking, counts["extra"], ahead)
+    given = {name: counts[name] for name in ("paired", "lacking", "extra", "tail")}
+    order, lag = examination.order.found
+    return Timing(**given, shift=ahead, order=order, lag=lag)
 
 
 class Views:

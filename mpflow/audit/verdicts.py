@@ -69,9 +69,9 @@ class Limits(msgspec.Struct, frozen=True):
     face (blurs of a third of the default's strength had at least 0.16 there, covers below a helmet
     at most 0.09) unless it is ``sure`` of it, and ``stray`` where the input has none (faces had at
     least 0.7, lamps and hands at most 0.45), or one whose box ``fits`` too badly over it (weak
-    blurs had an overlap of at least 0.4, hair around a cover of a quarter). Where nothing but faint finds speaks for a face, it
-    takes so many frames of them (``lasting``): hair around a cover is taken for a face now and
-    then. ``same``: cosine of two embeddings of one person; an
+    blurs had an overlap of at least 0.4, hair around a cover of a quarter). Where nothing but
+    faint finds speaks for a face, it takes so many frames of them (``lasting``): hair around a
+    cover is taken for a face now and then. ``same``: cosine of two embeddings of one person; an
     output must also be ``lead`` more alike than a picture of the face without any detail is.
     ``detail``: how well the fine detail of both correlates (re-encoding at CRF 35 left 0.70, a
     mosaic of a third of the default's strength 0.35), and ``depth``: how much of its contrast is

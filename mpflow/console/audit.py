@@ -97,14 +97,18 @@ class AuditArguments:
     def _frames(self) -> tuple[int, int | None]:
         """The input's frames that the output was made of: as given, or as its sidecar says.
 
-        A sidecar that is wrong hides nothing: frames of the output beyond them are looked at too.
+        A sidecar that is wrong all the same hides nothing: frames of the output beyond them are
+        looked at too, and the audit tells where they are not those of the input.
         """
         from mpflow.audit.claims import claims_of
 
         claims = claims_of(self.target) if self.frames is None else None
         if claims is None:
             return wanted_frames(self.frames, None, None)
-        return max(0, claims.frames.start), claims.frames.stop
+        try:
+            return claims.range_of(self.source, self.target)
+        except OSError:  # whoever reads the file next says what is wrong with it
+            return 0, None
 
 
 def show_audit(arguments: AuditArguments) -> int:

@@ -104,15 +104,20 @@ def _verdict(report: AuditReport) -> str:
     rows = report.findings
     if not rows:
         asked = " but those that were allowed" if report.kept else ""
-        unseen = "".join(_unseen(report.output))
+        unseen = "".join(_unseen(report))
         return f"no face shows in the output{asked}{unseen}"
     tracks = {finding.track for finding in rows if finding.track is not None}
     of = f" of {counted(len(tracks), 'track')}" if tracks else ""
     return f"FACES SHOW: {counted(len(rows), 'finding')}{of}"
 
 
-def _unseen(output: FileFacts) -> Iterator[str]:
+def _unseen(report: AuditReport) -> Iterator[str]:
+    output, timing = report.output, report.timing
     if output.damaged:
         yield "; what is damaged was not seen"
     if output.beside:
         yield f"; {counted(output.beside, 'more picture stream')} of it went unseen"
+    if timing.is_wrong or timing.is_unclear:
+        yield "; frames may have been compared with other frames than they were made of"
+    if timing.extra:
+        yield f"; {counted(timing.extra, 'frame')} could not be compared"

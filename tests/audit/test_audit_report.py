@@ -8,7 +8,8 @@ import msgspec
 import pytest
 from audited import OUTPUT, finding, report
 
-from mpflow.audit.report import AuditReport
+from mpflow.audit.order import Order
+from mpflow.audit.report import AuditReport, Timing
 from mpflow.audit.verdicts import Verdict
 from mpflow.audit.words import clock, span
 from mpflow.console.audit_text import MOST_ROWS, report_lines
@@ -29,6 +30,14 @@ TWO_VIEWS = msgspec.structs.replace(OUTPUT, beside=1)
         (report(output=DAMAGED), 5),
         (report(output=TWO_VIEWS), 5),
         (report(findings=(EXPOSED,), output=DAMAGED), 7),
+        (report(timing=Timing(50, 0, 1)), 5),  # frames that only the output has
+        (report(timing=Timing(50, 0, 0, order=Order.SHIFTED, lag=-3)), 5),
+        (report(timing=Timing(50, 0, 0, order=Order.UNRELATED)), 5),
+        (report(timing=Timing(50, 9, 0, tail=9)), 5),  # which ones are lacking?
+        (report(timing=Timing(50, 9, 0, shift=0.3)), 5),
+        (report(timing=Timing(50, 9, 0, tail=9, order=Order.IN_ORDER)), 0),
+        (report(timing=Timing(50, 9, 0)), 0),  # gaps: the others have their time stamps
+        (report(timing=Timing(50, 0, 0, shift=0.3)), 0),
     ],
 )
 def test_the_exit_status_says_whether_a_face_shows(made: AuditReport, status: int) -> None:
@@ -69,6 +78,10 @@ def test_what_is_kept_or_damaged_is_part_of_the_last_word() -> None:
     assert damaged == "no face shows in the output; what is damaged was not seen"
     *_, views = report_lines(report(output=TWO_VIEWS))
     assert views == "no face shows in the output; 1 more picture stream of it went unseen"
+    *_, longer = report_lines(report(timing=Timing(50, 0, 2)))
+    assert longer == "no face shows in the output; 2 frames could not be compared"
+    *_, shifted = report_lines(report(timing=Timing(50, 0, 0, order=Order.SHIFTED, lag=2)))
+    assert shifted.endswith("may have been compared with other frames than they were made of")
 
 
 def test_many_rows_and_many_frames_are_cut_and_counted() -> None:

@@ -11,9 +11,11 @@ import pytest
 from audited import FILE, OUTPUT
 
 from mpflow.audit.claims import Claims, claims_of
+from mpflow.audit.order import Order
 from mpflow.audit.remarks import Seen, remarks
 from mpflow.audit.report import Timing
 from mpflow.audit.wish import Wish
+from mpflow.models.fetch import sha256_of
 from mpflow.spans import Spans
 
 WISH = Wish(Path("in.mp4"), Path("out.mp4"))
@@ -29,8 +31,10 @@ def replace(value: Any, **values: Any) -> Any:
     return msgspec.structs.replace(value, **values)
 
 
-def test_files_that_go_together_are_not_remarked_on() -> None:
+@pytest.mark.parametrize("order", [Order.IN_ORDER, Order.UNKNOWN])
+def test_files_that_go_together_are_not_remarked_on(order: Order) -> None:
     assert said() == ""
+    assert said(timing=replace(FITS, order=order)) == ""
 
 
 @pytest.mark.parametrize(
@@ -44,6 +48,12 @@ def test_files_that_go_together_are_not_remarked_on() -> None:
         ({"timing": Timing(50, 0, 0, -3.0)}, "begins 3.000 s earlier"),
         ({"timing": Timing(50, 4, 0)}, "4 frames of the input: the output has none"),
         ({"timing": Timing(50, 0, 1)}, "1 frame of the output: the input has none"),
+        ({"timing": Timing(50, 4, 0, tail=4)}, "too little moves to tell which ones"),
+        ({"timing": Timing(50, 4, 0, -1.0)}, "too little moves to tell which ones"),
+        ({"timing": Timing(50, 0, 0, order=Order.SHIFTED, lag=-4)}, "4 frames later, not those at"),
+        ({"timing": Timing(50, 0, 0, order=Order.SHIFTED, lag=-4)}, "--frames 4- goes by that"),
+        ({"timing": Timing(50, 0, 0, order=Order.SHIFTED, lag=1)}, "input's 1 frame earlier"),
+        ({"timing": Timing(50, 0, 0, order=Order.UNRELATED)}, "is it made of it?"),
         ({"tracks": 0}, "no face was found in the input"),
     ],
 )
@@ -78,6 +88,18 @@ def test_a_sidecar_that_does_not_fit_or_matters_is_told_of(
     assert words in said(claims(**claimed))
 
 
+def test_a_look_that_is_less_close_than_those_of_runs_is_told() -> None:
+    large = replace(FILE, width=1920, height=1080)
+    files = {"source": large, "target": replace(OUTPUT, width=1920, height=1080)}
+    small, whole = Wish(Path(), Path(), size="640x384"), Wish(Path(), Path(), size="960x544")
+    assert "--size 640x384 is smaller than" in said(wish=small, **files)
+    assert said(wish=whole, **files) == ""
+    closer = claims(**operation("detect", size="auto", side=1280))
+    assert "--size 1280x736 looks as closely" in said(closer, **files)
+    assert said(closer) == "", "a small picture is no larger for that"
+    assert said(claims(**operation("detect", size="1x1", side=1280)), **files) == ""
+
+
 def test_a_sidecar_that_fits_is_not_remarked_on() -> None:
     assert said(claims(**operation("detect", model="yunet"))) == ""
     spans = Wish(Path("in.mp4"), Path("out.mp4"), spans=Spans.parse("f1-f9"))
@@ -97,6 +119,22 @@ def test_what_is_no_sidecar_is_passed_over(tmp_path: Path, text: str) -> None:
     assert claims_of(Path()) is None
     (tmp_path / "out.mp4.mpflow.json").write_text(text)
     assert claims_of(output) is None
+
+
+def test_a_range_is_believed_only_of_a_sidecar_about_these_very_files(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.mp4", tmp_path / "out.mp4"
+    source.write_bytes(b"input")
+    target.write_bytes(b"output")
+    one, other = ({"sha256": sha256_of(path)} for path in (source, target))
+    part = {"start": 10, "stop": 20}
+    for files, believed in [
+        ({"input": one, "output": other}, (10, 20)),
+        ({"input": {}, "output": other}, (10, 20)),  # it came from a stream
+        ({"input": one, "output": one}, (0, None)),
+        ({"input": other, "output": other}, (0, None)),
+        ({"input": one, "output": {}}, (0, None)),
+    ]:
+        assert claims(frames=part, **files).range_of(source, target) == believed
 
 
 def test_a_sidecar_is_read_from_beside_the_output(tmp_path: Path) -> None:
