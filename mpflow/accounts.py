@@ -10,6 +10,10 @@ import msgspec
 LEFT = "redact.left"
 """The field of a token whose frame was left as it is because it lies outside of all spans."""
 
+COVERED, OPEN = "redact.covered", "redact.open"
+"""The fields of a token that say how many of its faces a redaction has covered, and how many it
+has left open because that was asked for; one that is 0 is not there."""
+
 
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Frozen and strict, like every value that travels."""
@@ -33,6 +37,9 @@ class LedgerSummary(_Account, frozen=True):
     ``degraded`` ones are among the delivered, made with less than was asked (see the ladder);
     ``single_frame`` ones went through the pipeline in that mode, and ``left`` ones were left as
     they are because that was asked for: they lie outside of the spans to be redacted.
+    ``faces`` were found, ``covered`` of them covered (all those of a masked frame are), and
+    ``open`` of them left open because that was asked for, by the spans or by whose they are; both
+    are 0 where no stage redacts.
     """
 
     frames: int = 0
@@ -45,6 +52,8 @@ class LedgerSummary(_Account, frozen=True):
     left: int = 0
     faces: int = 0
     frames_with_faces: int = 0
+    covered: int = 0
+    open: int = 0
     rows: tuple[LostFrame, ...] = ()
     more: int = 0
 

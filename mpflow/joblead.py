@@ -6,6 +6,7 @@ import time
 
 from mpflow import errors
 from mpflow.channel import Message
+from mpflow.coverage import cover_warning
 from mpflow.crew import Crew
 from mpflow.jobrun import JobRun
 from mpflow.jobwatch import (
@@ -88,8 +89,7 @@ class JobLead:
     def report(self) -> tuple[Report, Message | None]:
         """The outcome, as the caller is told it; the ring is let go of."""
         run = self.run
-        if run.spec.privacy and run.error is None and _saw_nobody(run):
-            text = "no face was found in any frame: nothing was covered"
+        if text := _cover_warning(run):
             self._notices.note("warning", text)
             run.note_warnings([text])
         report = report_of(run, self._progress, self._trouble.conclude(run.started_ns))
@@ -115,6 +115,8 @@ class JobLead:
         watch_stall(run, progress, now)
 
 
-def _saw_nobody(run: JobRun) -> bool:
-    """Whether no face was found in what came out; where nothing came out, that is not why."""
-    return run.wrote is not None and run.wrote.frames > 0 and not run.wrote.faces
+def _cover_warning(run: JobRun) -> str:
+    """What is odd about the faces that were covered; a chunk is judged with all the others."""
+    if run.error is not None or run.wrote is None or run.job.chunk or not run.wrote.frames:
+        return ""
+    return "" if run.wrote.ledger is None else cover_warning(run.spec, run.wrote.ledger)

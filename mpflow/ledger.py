@@ -7,7 +7,8 @@ lacks one that the output has. Whoever goes on from a durable place cuts the fil
 takes up the totals. On disk, in the job's folder of parts, it is a line for each stretch:
 
     {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
-     "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "rows": [{...}]}
+     "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "covered": 70, "open": 0,
+     "rows": [{...}]}
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from pathlib import Path
 
 import msgspec
 
-from mpflow.accounts import LEFT, LedgerSummary, LostFrame
+from mpflow.accounts import COVERED, LEFT, OPEN, LedgerSummary, LostFrame
 from mpflow.errors import InternalError, Refused
 from mpflow.facewatch import FaceWatch
 from mpflow.latency import LatencyBook
 from mpflow.linefile import LineFile
 from mpflow.spec import BEGINNING, Place, SinkSummary
-from mpflow.stretches import Stretch, Totals
+from mpflow.stretches import Noted, Stretch, Totals
 from mpflow.tokenlines import frame_of, token_line
 from mpflow.tokens import FrameState, Mode, Stamp, Token
 from mpflow.trace import Trace
@@ -38,13 +39,10 @@ Alert = Callable[[str, str, int], None]
 
 
 class _Entry(msgspec.Struct, gc=False):
-    """One frame that is not kept yet."""
+    """One frame that is not kept yet, and its line for the file of tokens."""
 
-    faces: int
-    row: LostFrame | None
+    noted: Noted
     line: bytes
-    single: bool
-    left: bool
 
 
 class Book:
@@ -109,9 +107,7 @@ class Book:
         line = b""
         if self._tokens is not None or self._trace_path is not None:
             line = self._write_down(token, stamp, stamps)
-        row = _row(token)
-        single, left = token.mode is Mode.SINGLE_FRAME, bool(token.fields.get(LEFT))
-        self._pending.append(_Entry(len(token.faces), row, line, single, left))
+        self._pending.append(_Entry(_noted(token), line))
         if (alert := self._faces.look(token)) is not None:
             self._alert("no_face", alert, token.seq)
         if self._ledger is None and len(self._pending) >= _KEEP_EVERY:
@@ -129,12 +125,11 @@ class Book:
             raise InternalError(
                 f"frame {after.seq} is taken back, and was not noted, or is durable"
             )
-        line = b""
-        if self._tokens is not None:
-            line = token_line(after, after.born if self._begun is None else self._begun)
+        begun = after.born if self._begun is None else self._begun
+        line = b"" if self._tokens is None else token_line(after, begun)
         if place >= 0:
             entry = self._pending[place]
-            entry.row, entry.line = lost_frame(after), line
+            entry.noted.row, entry.line = lost_frame(after), line
             return
         self._totals.recant(_row(before), lost_frame(after))
         if self._tokens is not None:
@@ -154,7 +149,7 @@ class Book:
         stretch = Stretch(self.kept, stop)
         entries = [self._pending.popleft() for _ in range(stop - self.kept)]
         for entry in entries:
-            stretch.count(entry.faces, entry.row, single=entry.single, left=entry.left)
+            stretch.count(entry.noted)
         if self._tokens is not None:
             self._tokens.write(entry.line for entry in entries)
             self._tokens.keep()
@@ -230,6 +225,19 @@ def lost_frame(token: Token) -> LostFrame:
     change = next((c for c in reversed(token.changes) if c.what.startswith("state:")), None)
     stage, reason = ("", "") if change is None else (change.stage, change.reason)
     return LostFrame(token.seq, token.pts, token.state.value, stage, reason)
+
+
+def _noted(token: Token) -> Noted:
+    """What is counted of a frame; one that is masked is covered with all of its faces."""
+    faces, masked = len(token.faces), token.state is FrameState.MASKED
+    return Noted(
+        _row(token),
+        faces,
+        covered=faces if masked else int(token.fields.get(COVERED, 0)),
+        open=0 if masked else int(token.fields.get(OPEN, 0)),
+        single=token.mode is Mode.SINGLE_FRAME,
+        left=bool(token.fields.get(LEFT)),
+    )
 
 
 def _row(token: Token) -> LostFrame | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mpflow.spec import Job, MediaInfo
+from mpflow.errors import ConfigError
+from mpflow.spans import Spans
+from mpflow.spec import Job, JobSpec, MediaInfo
 from mpflow.tokens import Token
 
 OnShow = tuple[int, Fraction | None, Fraction | None]
@@ -40,6 +42,21 @@ class Clock:
         begin = token.pts * tick - self.time
         length = token.duration * tick if token.duration > 0 else self.usual
         return number, begin, begin + length
+
+
+def check_spans(spans: Spans, job: JobSpec, media: MediaInfo) -> None:
+    """Raise ConfigError for spans that the input does not have, or not in what is wanted of it."""
+    if not spans.spans:
+        return
+    if job.live:
+        raise ConfigError(
+            "spans are times of a file, and a stream has none",
+            cure="leave them out: a live run covers all the time",
+        )
+    spans.check(job.input, frames_of(media), media.duration)
+    if not job.chunk:  # of a farm's chunks some may lie outside
+        rate = media.video.average_rate
+        spans.check_range(job.start, job.stop, Fraction(*rate) if rate else None)
 
 
 def frames_of(media: MediaInfo) -> int | None:

@@ -17,9 +17,13 @@ EXAMPLE = "write for example 0:05-0:10,1:00- or f120-f240"
 
 _CLOCK = re.compile(r"(?:(?:(\d{1,4}):)?(\d{1,4}):)?(\d{1,6}(?:\.\d{0,9})?|\.\d{1,9})", re.ASCII)
 _FRAME = re.compile(r"f(\d{1,12})", re.ASCII | re.IGNORECASE)
+_SUBTITLE = re.compile(r"(\d:\d\d:\d\d),(\d{3})(?!\d)", re.ASCII)
+_TIMECODE = re.compile(r"\d+:\d+:\d+[:;]\d+", re.ASCII)
 
 # How much later than the video a span may end: durations are rounded, and people round too.
 _SLACK_S = 1
+# How far frames of a range may be from where the average rate puts them.
+_UNEVEN = Fraction(1, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +80,19 @@ class Spans:
 
     @classmethod
     def parse(cls, text: str) -> Spans:
-        """Read what was typed; raises ConfigError that names the part that is wrong."""
-        return cls(tuple(_span(part.strip()) for part in text.split(","))) if text else cls()
+        """Read what was typed; raises ConfigError that names the part that is wrong.
+
+        The comma of a subtitle's time, 00:00:01,500, is one where no other reading is possible.
+        """
+        if not text:
+            return cls()
+        try:
+            return cls(tuple(_span(part.strip()) for part in text.split(",")))
+        except ConfigError:
+            plain = _SUBTITLE.sub(r"\1.\2", text)
+            if plain == text:
+                raise
+            return cls.parse(plain)
 
     def hold(self, frame: int, begin: Fraction | None, end: Fraction | None) -> bool:
         """Whether a frame is within one of them; see ``Span.holds``."""
@@ -98,6 +113,34 @@ class Spans:
                 if length is not None and _outside(end, length, first=end is span.start):
                     raise _not_there(span, end, name, length)
 
+    def check_range(self, start: int, stop: int | None, rate: Fraction | None) -> None:
+        """Raise ConfigError where no frame from ``start`` up to ``stop`` is within any span.
+
+        ``rate`` is the input's average, by which spans of times are judged with some grace.
+        """
+        if not self.spans or any(_meets(span, start, stop, rate) for span in self.spans):
+            return
+        wanted = f"{start}-{'' if stop is None else stop - 1}"
+        raise ConfigError(
+            f"no frame of {wanted} lies within the spans"
+            f" {','.join(span.text for span in self.spans)}: nothing would be covered",
+            cure="count spans from the input's first frame, not from the first that is wanted",
+        )
+
+
+def _meets(span: Span, start: int, stop: int | None, rate: Fraction | None) -> bool:
+    """Whether a range of frames and a span may have a moment in common."""
+    from_ = None if span.start is None else span.start.at
+    to = None if span.stop is None else span.stop.at
+    first, behind = Fraction(start), None if stop is None else Fraction(stop)
+    end = span.start or span.stop
+    if end is not None and not end.frame:
+        if rate is None:
+            return True
+        first = first / rate * (1 - _UNEVEN) - _SLACK_S
+        behind = None if behind is None else behind / rate * (1 + _UNEVEN) + _SLACK_S
+    return (to is None or to >= first) and (from_ is None or behind is None or from_ < behind)
+
 
 def _span(text: str) -> Span:
     first, dash, last = text.partition("-")
@@ -116,9 +159,17 @@ def _moment(text: str, span: str) -> Moment | None:
         return Moment(Fraction(frame[1]), frame=True)
     clock = _CLOCK.fullmatch(text)
     parts = [Fraction(part) for part in clock.groups() if part is not None] if clock else []
+    if _TIMECODE.fullmatch(text):
+        raise ConfigError(
+            f"{text!r} in the span {span!r} is a time code, which counts frames at a rate and from"
+            " a start of its own",
+            cure="write hours:minutes:seconds, as in 0:00:01.5, or frames, as in f120-f240; both"
+            " count from the first picture",
+        )
     if not parts or any(part >= 60 for part in parts[1:]):
         raise ConfigError(
-            f"{text!r} in the span {span!r} is neither a time nor a frame", cure=EXAMPLE
+            f"{text!r} in the span {span!r} is neither a time nor a frame",
+            cure=f"{EXAMPLE}; a time is hours:minutes:seconds, with a point for fractions",
         )
     seconds = sum((part * 60**place for place, part in enumerate(reversed(parts))), Fraction(0))
     return Moment(seconds, frame=False)

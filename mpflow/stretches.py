@@ -11,6 +11,18 @@ SHOWN_BYTES = 48 * 1024
 """How many frames that were not delivered as asked a summary names: it travels in one message."""
 
 
+class Noted(msgspec.Struct, gc=False):
+    """What is counted of one frame: its ``row`` if it was not delivered as asked, its faces and
+    what became of them, its mode, and whether it was left as it is on purpose."""
+
+    row: LostFrame | None
+    faces: int = 0
+    covered: int = 0
+    open: int = 0
+    single: bool = False
+    left: bool = False
+
+
 class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     """Frames ``start`` up to, not including, ``stop``; ``rows`` are those not as asked."""
 
@@ -25,17 +37,19 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     left: int = 0
     faces: int = 0
     frames_with_faces: int = 0
+    covered: int = 0
+    open: int = 0
     rows: list[LostFrame] = []
 
-    def count(
-        self, faces: int, row: LostFrame | None, *, single: bool = False, left: bool = False
-    ) -> None:
-        """Add one frame: its faces, its row if it was not delivered as asked, its mode, and
-        whether it was left as it is on purpose."""
-        self.faces += faces
-        self.single_frame += single
-        self.left += left
-        self.frames_with_faces += faces > 0
+    def count(self, frame: Noted) -> None:
+        """Add one frame."""
+        row = frame.row
+        self.faces += frame.faces
+        self.single_frame += frame.single
+        self.left += frame.left
+        self.frames_with_faces += frame.faces > 0
+        self.covered += frame.covered
+        self.open += frame.open
         match row.state if row is not None else "":
             case "masked":
                 self.masked += 1
@@ -60,6 +74,8 @@ COUNTED = (
     "left",
     "faces",
     "frames_with_faces",
+    "covered",
+    "open",
 )
 """What is counted of a stretch, under the same names in every account."""
 
@@ -95,8 +111,8 @@ class Totals:
         """One frame of those so far became another thing than was counted: ``before`` is the row
         that it was counted with, if any."""
         was, now = Stretch(0, 0), Stretch(0, 0)
-        was.count(0, before)
-        now.count(0, after)
+        was.count(Noted(before))
+        now.count(Noted(after))
         for name in COUNTED:
             more = getattr(now, name) - getattr(was, name)
             setattr(self._sums, name, getattr(self._sums, name) + more)

@@ -6,19 +6,22 @@
 
 Cells and sigma are shares of the face, so a face of 30 pixels is hidden as well as one of 600.
 A frame marked MASKED is covered whole. One outside of the spans is left as it is, and says so.
+Each card says how many of its faces were covered, and how many were left open as asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from mpflow.accounts import LEFT
+from mpflow.accounts import COVERED, LEFT, OPEN
+from mpflow.coverage import MEASURED_CELLS, weak_cover
 from mpflow.errors import ConfigError
 from mpflow.policies.identity import People, covered
-from mpflow.showing import Clock, frames_of
+from mpflow.showing import Clock, check_spans
 from mpflow.spans import Spans
 from mpflow.spec import JobSpec, MediaInfo
 from mpflow.stage import Job, Options, Stage, Work
@@ -63,7 +66,7 @@ class RedactOptions(Options, frozen=True, forbid_unknown_fields=True):
     region: Literal["face", "head"] = "face"
     margin: Share | None = None
     feather: Share = 0.15
-    cells: Annotated[float, msgspec.Meta(ge=1, le=64)] = 3.0
+    cells: Annotated[float, msgspec.Meta(ge=1, le=64)] = MEASURED_CELLS
     strength: Annotated[float, msgspec.Meta(ge=0.1, le=10)] = 1.0
     colour: Annotated[str, msgspec.Meta(pattern="^#[0-9a-fA-F]{6}$", examples=["#00ff00"])] = (
         "#000000"
@@ -103,14 +106,8 @@ class Redact(Stage[RedactOptions]):
 
     @classmethod
     def check_input(cls, options: RedactOptions, job: JobSpec, media: MediaInfo) -> None:
-        """Refuse spans that the input does not have."""
-        spans = Spans.parse(options.spans)
-        if spans.spans and job.live:
-            raise ConfigError(
-                "spans are times of a file, and a stream has none",
-                cure="leave them out: a live run covers all the time",
-            )
-        spans.check(job.input, frames_of(media), media.duration)
+        """Refuse spans that the input does not have, or not in what is wanted of it."""
+        check_spans(Spans.parse(options.spans), job, media)
 
     def open(self) -> None:
         """Keep OpenCV to the threads this worker may use, and read the picture."""
@@ -120,6 +117,8 @@ class Redact(Stage[RedactOptions]):
 
         cv2.setNumThreads(self.context.threads)
         options = self.options
+        if text := weak_cover(options.method, options.cells / options.strength):
+            self.context.warn(text)
         red, green, blue = bytes.fromhex(options.colour[1:])
         self._bgr = blue, green, red
         self._picture = read_picture(options.image) if options.image else None
@@ -138,11 +137,18 @@ class Redact(Stage[RedactOptions]):
             token = work.token
             if token.state is FrameState.MASKED:
                 self._cover_all(work.frame)
-            elif self._spans.spans and not self._spans.hold(*self._clock.on_show(token)):
-                token = token.with_field(LEFT, True)
-            elif token.faces:
-                self._cover_faces(work.frame, token.faces)
+            else:
+                token = self._redact(work.frame, token)
             yield token
+
+    def _redact(self, frame: Frame, token: Token) -> Token:
+        left = bool(self._spans.spans) and not self._spans.hold(*self._clock.on_show(token))
+        people = self.options.people
+        chosen = [] if left else [face for face in token.faces if covered(face, people)]
+        if chosen:
+            self._cover_faces(frame, chosen)
+        told = {LEFT: left, COVERED: len(chosen), OPEN: len(token.faces) - len(chosen)}
+        return replace(token, fields={**token.fields, **{k: v for k, v in told.items() if v}})
 
     def _turn(self, turns: int) -> None:
         """Pictures are shown turned by so many quarters, counter-clockwise."""
@@ -164,8 +170,7 @@ class Redact(Stage[RedactOptions]):
             for plane, values in zip(region.planes, self._values(frame), strict=True):
                 plane[:] = values
 
-    def _cover_faces(self, frame: Frame, faces: Sequence[Face]) -> None:
-        chosen = [face for face in faces if covered(face, self.options.people)]
+    def _cover_faces(self, frame: Frame, chosen: Sequence[Face]) -> None:
         forms = [self._form(frame, face) for face in chosen]
         regions = frame.edit([self._extent(form) for form in forms])
         values = self._values(frame)
@@ -195,12 +200,9 @@ class Redact(Stage[RedactOptions]):
         if self._laid is None:
             return form.extent
         one, other = form.extent, self._laid.place(form.core)
-        return (
-            min(one[0], other[0]),
-            min(one[1], other[1]),
-            max(one[2], other[2]),
-            max(one[3], other[3]),
-        )
+        left, top = map(min, one[:2], other[:2])
+        right, bottom = map(max, one[2:], other[2:])
+        return left, top, right, bottom
 
     def _cover_face(
         self,

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mpflow.accounts import LEFT, LedgerSummary
+from mpflow.accounts import COVERED, LEFT, OPEN, LedgerSummary
 from mpflow.errors import InternalError, OutputError, Refused
 from mpflow.ledger import LEDGER, Book
 from mpflow.spec import Place, SinkSummary
@@ -68,6 +68,7 @@ def test_every_frame_is_one_of_four_and_the_rest_is_named() -> None:
     assert counts == (5, 1, 2, 1, 1)
     assert (ledger.not_as_asked, ledger.words()) == (4, "2 frames masked, 1 passed, 1 dropped")
     assert (summary.faces, summary.frames_with_faces) == (4, 4)
+    assert (ledger.covered, ledger.open) == (2, 0)  # those of the masked frames
     assert [(row.frame, row.state) for row in ledger.rows] == [
         (1, "masked"),
         (2, "passed"),
@@ -79,6 +80,26 @@ def test_every_frame_is_one_of_four_and_the_rest_is_named() -> None:
         "detect",
         "it failed",
     )
+
+
+def test_faces_that_were_covered_are_counted_apart_from_those_found(tmp_path: Path) -> None:
+    """Over a durable place, and over a successor of a live run's last stage."""
+    frames = [
+        replace(token(seq), faces=(FACE,) * 3, fields={COVERED: 2, OPEN: 1}) for seq in range(4)
+    ]
+    frames[1] = replace(frames[1], fields={OPEN: 3})
+    frames[2] = frames[2].with_state(FrameState.MASKED, stage="encode", reason="no")
+    book = Book(tmp_path)
+    note(book, *frames)
+    book.keep(2)
+    book.abandon()
+    again = Book(tmp_path, start=Place(2))
+    note(again, *frames[2:])
+    ledger = ledger_of(closed(again))
+    assert (ledger.faces, ledger.covered, ledger.open) == (12, 7, 5)
+    successor = Book(start=Place(4), past=ledger)
+    note(successor, replace(token(4), faces=(FACE,), fields={COVERED: 1}))
+    assert ledger_of(closed(successor)).covered == 8
 
 
 @pytest.mark.parametrize("kept", [0, 3, 6])
@@ -146,10 +167,10 @@ def test_what_was_kept_is_on_the_disk_before_the_sinks_frames_are(tmp_path: Path
     assert lines(tmp_path / LEDGER) == [
         {"start": 0, "stop": 4, "delivered": 4, "masked": 0, "passed": 0, "dropped": 0,
          "degraded": 0, "single_frame": 0, "left": 0,
-         "faces": 0, "frames_with_faces": 0, "rows": []},
+         "faces": 0, "frames_with_faces": 0, "covered": 0, "open": 0, "rows": []},
         {"start": 4, "stop": 7, "delivered": 2, "masked": 1, "passed": 0, "dropped": 0,
          "degraded": 0, "single_frame": 0, "left": 0,
-         "faces": 1, "frames_with_faces": 1,
+         "faces": 1, "frames_with_faces": 1, "covered": 1, "open": 0,
          "rows": [{"frame": 6, "pts": 6, "state": "masked", "stage": "detect",
                    "reason": "it failed"}]},
     ]  # fmt: skip

@@ -39,6 +39,56 @@ def test_a_span_holds_the_frames_that_are_on_show_in_it(text: str, first: int, l
     assert frames_of(text) == list(range(first, last + 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("00:00:01,500-00:00:02,000", "1.5-2"),
+        ("00:00:01,500-", "1.5-"),
+        ("00:00:01,500-00:00:02,000,0:08-", "1.5-2,8-"),
+        ("00:00:01-00:00:02,100-", "1-2,100-"),  # a span of its own
+    ],
+)
+def test_a_subtitles_comma_is_one_where_nothing_else_can_be_meant(text: str, plain: str) -> None:
+    assert frames_of(text) == frames_of(plain)
+
+
+@pytest.mark.parametrize("text", ["00:00:01:00-00:00:02:00", "0:00:01;12-"])
+def test_a_time_code_is_refused_for_what_it_is(text: str) -> None:
+    with pytest.raises(ConfigError, match="is a time code") as caught:
+        Spans.parse(text)
+    assert "0:00:01.5" in caught.value.cure
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "stop", "meets"),
+    [
+        ("f60-", 0, 30, False),
+        ("f30-", 0, 31, True),
+        ("f60-f70", 70, None, True),
+        ("-f69", 70, None, False),
+        ("0:05-0:10", 900, 1800, False),
+        ("0:05-0:10", 50, 60, True),
+        ("0:05-0:06", 62, 70, True),  # by the average rate it is near enough
+        ("1:00-", 0, None, True),
+        ("f60-,0:01-0:02", 0, 30, True),
+        ("", 0, 30, True),
+    ],
+)
+def test_spans_that_meet_no_frame_that_is_wanted_are_refused(
+    text: str, start: int, stop: int | None, meets: bool
+) -> None:
+    spans = Spans.parse(text)
+    if meets:
+        spans.check_range(start, stop, Fraction(FPS))
+        return
+    with pytest.raises(ConfigError, match="nothing would be covered"):
+        spans.check_range(start, stop, Fraction(FPS))
+
+
+def test_without_a_rate_times_are_not_judged() -> None:
+    Spans.parse("0:05-0:10").check_range(900, 1800, None)
+
+
 def test_several_spans_hold_what_any_of_them_holds() -> None:
     assert frames_of("0:01-0:01.2,f5-f6,9.9-") == [5, 6, 10, 11, 99]
 

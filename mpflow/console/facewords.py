@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from mpflow.accounts import LedgerSummary
 from mpflow.report import Report
+from mpflow.spec import SinkSummary
 
 
 def counted(count: int, noun: str) -> str:
@@ -11,12 +15,35 @@ def counted(count: int, noun: str) -> str:
 
 
 def face_words(report: Report) -> str:
-    """``120 faces in 40 of them: 3 tracks of 2 people``; of a stream also in frames that were not
-    delivered."""
+    """``120 faces in 40 of them: 3 tracks of 2 people``; where faces are covered ``120 faces found
+    in 40 of them, 80 covered``. Those of a stream are also in frames that were not delivered."""
+    if not report.live:
+        ledger = report.ledger or LedgerSummary()
+        return found_words(report, ledger) + _tracks(report)
     faces, frames = counted(report.faces, "face"), report.frames_with_faces
-    if report.live:
-        return f"{faces} found in {counted(frames, 'frame')}"
-    return f"{faces} in {frames} of them{_tracks(report)}"
+    return f"{faces} found in {counted(frames, 'frame')}{_covered(report.ledger)}"
+
+
+def found_words(found: Report | SinkSummary, ledger: LedgerSummary) -> str:
+    """How many faces are in how many frames, and how many of them were covered."""
+    covered = _covered(ledger)
+    verb = " found" if covered else ""
+    return f"{counted(found.faces, 'face')}{verb} in {found.frames_with_faces} of them{covered}"
+
+
+def ledger_words(ledger: LedgerSummary) -> Iterator[str]:
+    """What became of frames that were not delivered as asked, and of those to be left alone."""
+    if words := ledger.words():
+        yield words
+    if ledger.left:
+        yield f"{counted(ledger.left, 'frame')} outside of the spans left as they are"
+
+
+def _covered(ledger: LedgerSummary | None) -> str:
+    """Where a stage covers faces, how many it has covered."""
+    if ledger is None or not (ledger.covered or ledger.open):
+        return ""
+    return f", {ledger.covered} covered"
 
 
 def _tracks(report: Report) -> str:

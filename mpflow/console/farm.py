@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from mpflow.accounts import LedgerSummary
 from mpflow.console.arguments import Arguments
 from mpflow.console.course import Course
-from mpflow.console.facewords import counted
+from mpflow.console.facewords import counted, found_words, ledger_words
 from mpflow.console.lost import lost_lines
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors
@@ -119,11 +120,10 @@ def _analyse(plan: Plan, arguments: Arguments, stops: Stops) -> int:
 
 def _joined(summary: SinkSummary, count: int) -> str:
     parts = [f"{counted(summary.frames, 'frame')} from {counted(count, 'chunk')}"]
+    ledger = summary.ledger or LedgerSummary()
     if summary.faces:
-        parts.append(f"{counted(summary.faces, 'face')} in {summary.frames_with_faces} of them")
-    parts.append(size(summary.size))
-    if summary.ledger is not None and (words := summary.ledger.words()):
-        parts.append(words)
+        parts.append(found_words(summary, ledger))
+    parts.extend([size(summary.size), *ledger_words(ledger)])
     return ", ".join(parts)
 
 

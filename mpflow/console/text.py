@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mpflow.console.facewords import counted, face_words
+from mpflow.console.facewords import counted, face_words, ledger_words
 from mpflow.console.livewords import ends, stream_words
 from mpflow.console.lost import lost_lines
 from mpflow.console.timing import timing_lines
@@ -93,10 +93,8 @@ def summary(report: Report, *, brief: bool = True) -> str:
 
 def _irregular(report: Report) -> Iterator[str]:
     """What did not go as it should have, though the job came to its end."""
-    if report.ledger is not None and (words := report.ledger.words()):
-        yield words
-    if report.ledger is not None and report.ledger.left:
-        yield f"{counted(report.ledger.left, 'frame')} outside of the spans left as they are"
+    if report.ledger is not None:
+        yield from ledger_words(report.ledger)
     if report.restarts:
         yield f"{counted(report.restarts, 'worker')} replaced"
     yield from stream_words(report)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from mpflow.coverage import cover_warning
 from mpflow.errors import OutputError, Refused
 from mpflow.farm.books import ledger_of, require_as_asked
 from mpflow.farm.check import damaged_chunks
@@ -48,6 +49,8 @@ def concat(
     job = _job(plan, asked)
     if asked.overwrite or not is_joined(plan):
         summary = _with_books(plan, _join(plan, file, job, warn))
+        if summary.ledger and (text := cover_warning(plan.pipeline, summary.ledger)):
+            warn(text)
         note_joined(plan)
     if summary is not None or not Path(job.sidecar).exists():
         _say_what_was_done(plan, job)

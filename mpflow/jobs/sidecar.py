@@ -36,7 +36,7 @@ ENDING = ".mpflow.json"
 SIDECAR_BEGINS = re.compile(rb'\{\s*"mpflow_sidecar":\s*\d+,')
 
 _BLOCK = 1 << 20
-_FOUND = ("faces", "frames_with_faces")
+_FOUND = ("faces", "frames_with_faces", "covered", "open")
 
 Breath = Callable[[], None]
 """Called between two blocks of a file that is hashed; may raise to stop."""

@@ -52,6 +52,15 @@ def done(made: Report) -> Outcome:
                 "frames_written": 2,
                 "faces": 3,
                 "frames_with_faces": 2,
+                "ledger": LedgerSummary(frames=2, delivered=2, covered=1, open=2),
+            },
+            "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 3 faces found in 2 of them, 1 covered",
+        ),
+        (
+            {
+                "frames_written": 2,
+                "faces": 3,
+                "frames_with_faces": 2,
                 "stages": (StageReport("faces", facts={"tracks": 2, "people": 1}),),
             },
             "out.mp4: 2 frames in 2.0 s (1.0 frames/s), 3 faces in 2 of them: 2 tracks of 1 person",

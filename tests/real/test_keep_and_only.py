@@ -94,6 +94,9 @@ def test_everybody_is_covered_but_who_is_kept(
     assert all(same[ANNA]), "kept from the first frame on, to the pixel"
     assert not any(any(same[number]) for number in same if number != ANNA)
     assert seen(watcher, output) == [{ANNA}] * FRAMES
+    assert report.ledger is not None
+    counts = report.ledger.faces, report.ledger.covered, report.ledger.open
+    assert counts == (4 * FRAMES, 3 * FRAMES, FRAMES)
     (facts,) = (stage.facts for stage in report.stages if stage.name == "embed")
     assert facts["tracks"] == len(CAST)
     assert facts["embeddings"] < 4 * len(CAST)
@@ -103,11 +106,27 @@ def test_only_who_is_named_is_covered(
     film: Path, anna: Path, tmp_path: Path, watcher: CenterFace
 ) -> None:
     output = tmp_path / "out.mkv"
-    run(film, output, "redact-only", anna)
+    report = run(film, output, "redact-only", anna)
+    assert report.ledger is not None
+    assert report.ledger.covered >= FRAMES
+    assert report.ledger.covered + report.ledger.open == 4 * FRAMES
+    assert not report.warnings
     same = untouched(film, output)
     assert not any(same[ANNA])
     assert all(all(same[number]) for number in same if number != ANNA)
     assert seen(watcher, output) == [{0, 2, 3}] * FRAMES
+
+
+def test_a_gallery_of_which_nobody_comes_is_told(
+    film: Path, model_store: ModelStore, tmp_path: Path
+) -> None:
+    """Wrong folder, bad photo: a video that is not covered must not look like one that is."""
+    stranger = people.gallery(model_store, tmp_path / "g", {"kim": ["astronaut"]})
+    report = run(film, tmp_path / "out.mkv", "redact-only", stranger)
+    assert report.ledger is not None
+    assert (report.ledger.faces, report.ledger.covered) == (4 * FRAMES, 0)
+    (warning,) = report.warnings
+    assert "none was covered: nobody of the gallery was recognised" in warning
 
 
 @pytest.mark.parametrize("preset", ["redact-except", "redact-only"])

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from mpflow.accounts import LEFT
+from mpflow.accounts import COVERED, LEFT, OPEN
 from mpflow.config import resolve
 from mpflow.errors import ConfigError
 from mpflow.memory import MemorySlot
@@ -79,6 +79,11 @@ def at(frame: int, **more: Any) -> Token:
     return Token("1", frame, **{**values, **more})
 
 
+def counts(token: Token) -> tuple[int, int]:
+    """How many faces a card says to be covered, and left open."""
+    return token.fields.get(COVERED, 0), token.fields.get(OPEN, 0)
+
+
 @pytest.mark.parametrize(
     ("spans", "covers"),
     [
@@ -96,6 +101,7 @@ def test_only_frames_within_the_spans_are_covered_and_the_others_say_so(
         token, slot = redact(made, at(frame))
         assert touched(slot).any() == (frame in covers)
         assert token.fields.get(LEFT, False) == (frame not in covers)
+        assert counts(token) == ((1, 0) if frame in covers else (0, 1))
 
 
 def test_frames_and_times_of_a_range_count_from_the_inputs_first_frame() -> None:
@@ -138,6 +144,37 @@ def test_spans_that_an_input_does_not_have_are_refused(spans: str, says: str) ->
         Redact.check_input(options, on.spec, on.media)
 
 
+def test_spans_that_meet_no_frame_that_is_wanted_are_refused_but_for_one_chunk_of_many() -> None:
+    options = msgspec.convert({"spans": "f60-"}, RedactOptions)
+    media = job().media
+    wanted = msgspec.structs.replace(job().spec, stop=30)
+    with pytest.raises(ConfigError, match="no frame of 0-29 lies within the spans f60-"):
+        Redact.check_input(options, wanted, media)
+    Redact.check_input(options, msgspec.structs.replace(wanted, stop=61), media)
+    Redact.check_input(options, msgspec.structs.replace(wanted, chunk=True), media)
+
+
+@pytest.mark.parametrize(
+    ("options", "warned"),
+    [
+        ({}, 0),
+        ({"strength": 2.0}, 0),
+        ({"strength": 0.5}, 1),
+        ({"method": "mosaic", "cells": 6}, 1),
+        ({"cells": 6, "strength": 2}, 0),
+        ({"strength": 0.1, "method": "solid"}, 0),
+    ],
+)
+def test_a_cover_weaker_than_what_was_measured_is_warned_of(
+    options: dict[str, Any], warned: int
+) -> None:
+    told: list[str] = []
+    context = StageContext("redact", warn=told.append)
+    Redact(msgspec.convert(options, RedactOptions), context).open()
+    assert len(told) == warned
+    assert all("it may be known" in text for text in told)
+
+
 def test_where_frames_are_not_counted_about_as_many_are_taken_for_granted() -> None:
     on = job(frames=None)
     for spans, fits in (("f104-", True), ("f130-", False)):
@@ -166,6 +203,9 @@ def test_people_of_a_gallery_are_left_out_or_meant_alone_and_the_unsure_covered(
     for identity in ("p0", "other", None):
         _, slot = redact(made, at(0, faces=(replace(FACE, identity=identity),)))
         assert touched(slot).any() == (identity in covers)
+    everybody = tuple(replace(FACE, identity=each) for each in ("p0", "other", None))
+    token, _ = redact(made, at(0, faces=everybody))
+    assert counts(token) == (len(covers), 3 - len(covers))
 
 
 @pytest.mark.parametrize("sighting", Sighting)

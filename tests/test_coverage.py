@@ -1,0 +1,49 @@
+"""A redaction that covered nobody, or everybody, says so when it was not told to."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from mpflow.accounts import LedgerSummary
+from mpflow.config import resolve
+from mpflow.coverage import cover_warning
+
+ALL, ONLY, EXCEPT = "redact", "redact-only", "redact-except"
+
+
+def warning(preset: str, **counts: Any) -> str:
+    spec = resolve(preset, flags=[("embed.gallery", "photos", "test")] * (preset != ALL)).spec
+    return cover_warning(spec, LedgerSummary(**{"frames": 9, "delivered": 9, **counts}))
+
+
+@pytest.mark.parametrize(
+    ("preset", "counts", "says"),
+    [
+        (ALL, {}, "no face was found in any frame: nothing was covered"),
+        (ALL, {"frames": 0}, ""),
+        (ALL, {"faces": 3, "covered": 3}, ""),
+        (ALL, {"faces": 3, "covered": 1, "open": 2, "left": 8}, ""),
+        (ALL, {"faces": 3, "open": 3, "left": 9}, "3 faces .* no frame lies within the spans"),
+        (ALL, {"faces": 1, "open": 1, "left": 5}, "1 face was found.* no face was seen within"),
+        (ONLY, {"faces": 8, "open": 8}, "none was covered: nobody of the gallery was recognised$"),
+        (ONLY, {"faces": 8, "open": 8, "left": 2}, "nobody .* was recognised within the spans"),
+        (ONLY, {"faces": 8, "open": 7, "covered": 1}, ""),
+        (EXCEPT, {"faces": 8, "open": 8}, "none was covered: nobody but people of the gallery"),
+        (EXCEPT, {"faces": 8, "covered": 8}, "nobody of the gallery was recognised: every face"),
+        (EXCEPT, {"faces": 8, "covered": 5, "open": 3}, ""),
+    ],
+)
+def test_what_came_of_it_is_held_against_what_was_asked(
+    preset: str, counts: dict[str, int], says: str
+) -> None:
+    told = warning(preset, **counts)
+    assert bool(told) == bool(says)
+    assert re.search(says, told)
+
+
+def test_a_pipeline_that_covers_nothing_is_not_warned_of() -> None:
+    spec = resolve("detect-only").spec
+    assert not cover_warning(spec, LedgerSummary(frames=9, delivered=9))
