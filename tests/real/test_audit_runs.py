@@ -127,6 +127,16 @@ def test_a_second_view_in_the_output_is_not_passed_over(source: Path, covered: P
     assert "nobody looked at" in "".join(report.remarks)
 
 
+def test_a_film_that_was_cut_and_stamped_anew_is_not_signed_for(
+    source: Path, covered: Path
+) -> None:
+    cut = film(covered.with_name("cut.mkv"), numbered(list(pictures(covered))[20:]))
+    report = look(source, cut).report
+    assert (report.findings, report.exit_status) == ((), 5)
+    assert (report.timing.lacking, report.timing.order, report.timing.lag) == (20, "shifted", -20)
+    assert "--frames 20- goes by that" in "".join(report.remarks)
+
+
 def test_frames_that_are_open_gone_added_or_weak_are_named_exactly(
     source: Path, holed: Path
 ) -> None:
