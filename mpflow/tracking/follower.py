@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from mpflow.tokens import Box, Face, Sighting, Token
 from mpflow.tracking import boxes
@@ -105,15 +106,13 @@ def _merged(face: Face, track: Track, moment: Moment, carried: list[Face]) -> Fa
 
 def _own(face: Face, track: Track, moment: Moment, carried: Sequence[Face]) -> Face | None:
     """The carried box that is a track's: with both ends of its way in it, or most of the face."""
-    nearest = sorted(carried, key=lambda other: -_within(face.box, other.box))
-    if face.sighting is not Sighting.FILLED:
-        return next((other for other in nearest if _within(face.box, other.box) >= SAME), None)
-    ends = ends_at(track, moment)
-    for other in nearest:
-        around = boxes.wider(other.box, _ROUNDING)
-        if all(boxes.inside(end.face.box, around) for end in ends):
-            return other
-    return None
+    if face.sighting is Sighting.FILLED:
+        ends = [end.face.box for end in ends_at(track, moment)]
+        way = boxes.wider(reduce(boxes.hull, ends), -_ROUNDING)
+        own = [other for other in carried if boxes.inside(way, other.box)]
+    else:
+        own = [other for other in carried if _within(face.box, other.box) >= SAME]
+    return max(own, key=lambda other: _within(face.box, other.box), default=None)
 
 
 def _with_loose(face: Face, loose: Sequence[Face]) -> Face:
@@ -129,4 +128,5 @@ def _with_loose(face: Face, loose: Sequence[Face]) -> Face:
 
 def _within(inner: Box, outer: Box) -> float:
     """How much of a box lies in another, as a share."""
-    return boxes.shared(inner, outer) / max(boxes.size_of(inner) ** 2, 1.0)
+    both = boxes.shared(inner, outer)
+    return both and both / max(boxes.size_of(inner) ** 2, 1.0)

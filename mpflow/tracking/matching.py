@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import lap
 import numpy as np
+from numpy.typing import NDArray
 
 from mpflow.tokens import Box
 from mpflow.tracking.boxes import centre_of, size_of
@@ -28,6 +29,8 @@ RATIO = math.log(2.0)
 _SIZE_COUNTS = 0.3
 _AGE_COUNTS = 0.3
 _NEVER = 1e3
+
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +49,30 @@ def match(expected: Sequence[Expected], boxes: Sequence[Box], reach: float) -> l
     """
     if not expected or not boxes:
         return [None] * len(boxes)
-    costs = np.array([[_cost(one, box, reach) for one in expected] for box in boxes])
+    costs = costs_of(expected, boxes, reach)
     _, of_boxes, _ = lap.lapjv(costs, extend_cost=True, cost_limit=_NEVER / 2)
     return [int(one) if one >= 0 else None for one in of_boxes]
 
 
-def _cost(expected: Expected, box: Box, reach: float) -> float:
-    """How badly a find fits: the distance in sizes, and a little for the rest."""
-    here, there = size_of(box), size_of(expected.box)
-    (x, y), (u, v) = centre_of(box), centre_of(expected.box)
-    far = math.hypot(x - u, y - v) / ((here + there) / 2)
-    ratio = abs(math.log(here / there))
-    if far > min(reach + SPEED * expected.unseen, FARTHEST) or ratio > RATIO:
-        return _NEVER
-    return far + _SIZE_COUNTS * ratio + _AGE_COUNTS * expected.unseen
+def costs_of(expected: Sequence[Expected], boxes: Sequence[Box], reach: float) -> Matrix:
+    """How badly each box, in rows, fits each expected one: the distance in sizes, and a little
+    for the rest.
+
+    Nothing is used but what every machine rounds alike, so all of them decide alike.
+    """
+    here = _places(boxes)[:, :, None]
+    there = _places([one.box for one in expected])[:, None, :]
+    unseen = np.array([one.unseen for one in expected])
+    apart = here - there
+    far = np.sqrt(apart[0] ** 2 + apart[1] ** 2) / ((here[2] + there[2]) / 2)
+    ratio = np.abs(apart[3])
+    costs: Matrix = far + _SIZE_COUNTS * ratio + _AGE_COUNTS * unseen
+    costs[(far > np.minimum(reach + SPEED * unseen, FARTHEST)) | (ratio > RATIO)] = _NEVER
+    return costs
+
+
+def _places(boxes: Sequence[Box]) -> Matrix:
+    """The middles of boxes, across and down, their sizes and the logarithms of these, in rows."""
+    sizes = [size_of(box) for box in boxes]
+    across, down = zip(*map(centre_of, boxes), strict=True)
+    return np.array([across, down, sizes, [math.log(size) for size in sizes]])

@@ -209,7 +209,8 @@ class Tracker:
                 track.motion.correct(finds[at].box)
                 track.sights.append(Sight.of(moment, finds[at]))
                 numbers[at] = track.id
-        return [track for number, track in enumerate(tracks) if number not in found]
+        seen = set(found)
+        return [track for number, track in enumerate(tracks) if number not in seen]
 
     def _begin(self, moment: Moment, face: Face) -> int:
         track = Track(self.number, moment.scene, Motion(face.box), [Sight.of(moment, face)])

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
+import numpy as np
 import pytest
 from walks import face_at
 
-from mpflow.tracking.matching import Expected, match
+from mpflow.tokens import Box
+from mpflow.tracking.boxes import centre_of, size_of
+from mpflow.tracking.matching import FARTHEST, RATIO, SPEED, Expected, costs_of, match
 
 
 def _match(tracks: list[tuple[float, float]], finds: list[float]) -> list[int | None]:
@@ -40,3 +46,47 @@ def test_a_face_of_another_size_is_another() -> None:
     expected = [Expected(face_at(100, 100, 60).box, 0.04)]
     assert match(expected, [face_at(100, 100, 140).box], 0.6) == [None]
     assert match(expected, [face_at(100, 100, 80).box], 0.6) == [0]
+
+
+def cost_of(expected: Expected, box: Box, reach: float) -> float:
+    """What one pair costs, in words as plain as the rule's own."""
+    here, there = size_of(box), size_of(expected.box)
+    far = math.dist(centre_of(box), centre_of(expected.box)) / ((here + there) / 2)
+    ratio = abs(math.log(here / there))
+    if far > min(reach + SPEED * expected.unseen, FARTHEST) or ratio > RATIO:
+        return 1e3
+    return far + 0.3 * ratio + 0.3 * expected.unseen
+
+
+@pytest.mark.parametrize(("faces", "tracks"), [(1, 1), (3, 70), (60, 5), (80, 80)])
+def test_all_pairs_at_once_cost_what_each_costs(faces: int, tracks: int) -> None:
+    chance = np.random.default_rng(faces)
+
+    def one() -> Box:
+        x, y = chance.uniform(0, 500, 2)
+        across, down = chance.uniform(0.2, 90, 2)
+        return float(x), float(y), float(x + across), float(y + down)
+
+    boxes = [one() for _ in range(faces)]
+    expected = [Expected(one(), float(chance.uniform(0, 1))) for _ in range(tracks)]
+    each = [[cost_of(track, box, 0.6) for track in expected] for box in boxes]
+    np.testing.assert_allclose(costs_of(expected, boxes, 0.6), each, rtol=1e-12)
+
+
+def test_a_crowd_is_matched_fast_enough_to_be_followed() -> None:
+    """By counting, not by the clock: nothing is called once for each pair."""
+    calls = 0
+
+    def count(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    crowd = [face_at(30.0 * at, 100, 20).box for at in range(200)]
+    expected = [Expected(box, 0.04) for box in crowd]
+    sys.setprofile(count)
+    try:
+        found = match(expected, crowd, 0.6)
+    finally:
+        sys.setprofile(None)
+    assert found == list(range(200))
+    assert calls < len(crowd) * len(expected)
