@@ -80,7 +80,7 @@ def near(box: Floats, others: Floats) -> bool:
 
 @pytest.fixture(scope="module")
 def yunet(model_store: ModelStore) -> YuNet:
-    return YuNet(open_session(model_store.path("yunet"), device="cpu")[0], score=0.6)
+    return YuNet(open_session(model_store.path("yunet"), device="cpu")[0], score=0.7)
 
 
 @pytest.fixture(scope="module")
