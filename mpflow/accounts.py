@@ -39,7 +39,8 @@ class LedgerSummary(_Account, frozen=True):
     they are because that was asked for: they lie outside of the spans to be redacted.
     ``faces`` were found, ``covered`` of them covered (all those of a masked frame are), and
     ``open`` of them left open because that was asked for, by the spans or by whose they are; both
-    are 0 where no stage redacts.
+    are 0 where no stage redacts. ``changed``: what was in force other than asked for, and in how
+    many frames (``detect.score=0.9``, ``-enhance``), whatever became of them.
     """
 
     frames: int = 0
@@ -54,6 +55,7 @@ class LedgerSummary(_Account, frozen=True):
     frames_with_faces: int = 0
     covered: int = 0
     open: int = 0
+    changed: dict[str, int] = {}
     rows: tuple[LostFrame, ...] = ()
     more: int = 0
 

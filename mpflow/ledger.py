@@ -8,7 +8,7 @@ takes up the totals. On disk, in the job's folder of parts, it is a line for eac
 
     {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
      "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "covered": 70, "open": 0,
-     "rows": [{...}]}
+     "changed": {}, "rows": [{...}]}
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ from mpflow.tokens import FrameState, Mode, Stamp, Token
 from mpflow.trace import Trace
 
 LEDGER = "ledger.jsonl"
-
 _KEEP_EVERY = 256
 
 Alert = Callable[[str, str, int], None]
@@ -237,6 +236,7 @@ def _noted(token: Token) -> Noted:
         open=0 if masked else int(token.fields.get(OPEN, 0)),
         single=token.mode is Mode.SINGLE_FRAME,
         left=bool(token.fields.get(LEFT)),
+        changed=token.degradations,
     )
 
 

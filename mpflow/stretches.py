@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from mpflow.accounts import LedgerSummary, LostFrame
@@ -10,10 +12,15 @@ SHOWN_ROWS = 1000
 SHOWN_BYTES = 48 * 1024
 """How many frames that were not delivered as asked a summary names: it travels in one message."""
 
+SHOWN_CHANGES = 200
+OTHERS = "others"
+"""So many changes are counted one by one, all further ones as one of this name."""
+
 
 class Noted(msgspec.Struct, gc=False):
     """What is counted of one frame: its ``row`` if it was not delivered as asked, its faces and
-    what became of them, its mode, and whether it was left as it is on purpose."""
+    what became of them, its mode, whether it was left as it is on purpose, and what was in force
+    other than asked for."""
 
     row: LostFrame | None
     faces: int = 0
@@ -21,6 +28,7 @@ class Noted(msgspec.Struct, gc=False):
     open: int = 0
     single: bool = False
     left: bool = False
+    changed: tuple[str, ...] = ()
 
 
 class Stretch(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,6 +47,7 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     frames_with_faces: int = 0
     covered: int = 0
     open: int = 0
+    changed: dict[str, int] = {}
     rows: list[LostFrame] = []
 
     def count(self, frame: Noted) -> None:
@@ -50,6 +59,7 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
         self.frames_with_faces += frame.faces > 0
         self.covered += frame.covered
         self.open += frame.open
+        self.note(dict.fromkeys(frame.changed, 1))
         match row.state if row is not None else "":
             case "masked":
                 self.masked += 1
@@ -62,6 +72,13 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
                 self.degraded += row is not None
         if row is not None:
             self.rows.append(row)
+
+    def note(self, changed: Mapping[str, int]) -> None:
+        """Add what was in force other than asked for, and in how many frames."""
+        for what, frames in changed.items():
+            shown = what in self.changed or len(self.changed) < SHOWN_CHANGES
+            name = what if shown else OTHERS
+            self.changed[name] = self.changed.get(name, 0) + frames
 
 
 COUNTED = (
@@ -95,6 +112,7 @@ class Totals:
             self.stop, self._more = past.frames, past.more
             for name in COUNTED:
                 setattr(self._sums, name, getattr(past, name))
+            self._sums.note(past.changed)
             for row in past.rows:
                 self._show(row)
 
@@ -104,6 +122,7 @@ class Totals:
         sums = self._sums
         for name in COUNTED:
             setattr(sums, name, getattr(sums, name) + getattr(stretch, name))
+        sums.note(stretch.changed)
         for row in stretch.rows:
             self._show(row)
 
@@ -130,6 +149,7 @@ class Totals:
             frames=sums.delivered + sums.masked + sums.passed + sums.dropped,
             rows=tuple(sums.rows),
             more=self._more,
+            changed=dict(sums.changed),
             **{name: getattr(sums, name) for name in COUNTED},
         )
 

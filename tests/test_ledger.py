@@ -14,7 +14,7 @@ from mpflow.accounts import COVERED, LEFT, OPEN, LedgerSummary
 from mpflow.errors import InternalError, OutputError, Refused
 from mpflow.ledger import LEDGER, Book
 from mpflow.spec import Place, SinkSummary
-from mpflow.stretches import SHOWN_BYTES, SHOWN_ROWS
+from mpflow.stretches import OTHERS, SHOWN_BYTES, SHOWN_CHANGES, SHOWN_ROWS
 from mpflow.tokens import Face, FrameState, Mode, Stamp, Token
 
 MS = 1_000_000
@@ -167,10 +167,10 @@ def test_what_was_kept_is_on_the_disk_before_the_sinks_frames_are(tmp_path: Path
     assert lines(tmp_path / LEDGER) == [
         {"start": 0, "stop": 4, "delivered": 4, "masked": 0, "passed": 0, "dropped": 0,
          "degraded": 0, "single_frame": 0, "left": 0,
-         "faces": 0, "frames_with_faces": 0, "covered": 0, "open": 0, "rows": []},
+         "faces": 0, "frames_with_faces": 0, "covered": 0, "open": 0, "changed": {}, "rows": []},
         {"start": 4, "stop": 7, "delivered": 2, "masked": 1, "passed": 0, "dropped": 0,
          "degraded": 0, "single_frame": 0, "left": 0,
-         "faces": 1, "frames_with_faces": 1, "covered": 1, "open": 0,
+         "faces": 1, "frames_with_faces": 1, "covered": 1, "open": 0, "changed": {},
          "rows": [{"frame": 6, "pts": 6, "state": "masked", "stage": "detect",
                    "reason": "it failed"}]},
     ]  # fmt: skip
@@ -330,6 +330,34 @@ def test_a_degraded_frame_is_delivered_and_named() -> None:
     ]
     assert ledger.not_as_asked == 1
     assert ledger.words() == "1 frame degraded"
+
+
+def test_what_was_changed_is_counted_frame_by_frame_whatever_became_of_them(
+    tmp_path: Path,
+) -> None:
+    blind, seldom = "detect.score=0.99", "detect.every=2"
+    book = Book(tmp_path)
+    note(
+        book,
+        replace(token(0), degradations=(blind, seldom)),
+        replace(token(1, FrameState.MASKED), degradations=(blind,)),
+    )
+    book.keep(2)
+    book.abandon()
+    book = Book(tmp_path, start=Place(2))
+    note(book, replace(token(2), degradations=(blind,)), token(3))
+    kept = book.so_far
+    assert kept.changed == {blind: 2, seldom: 1}
+    assert Book(past=kept).so_far.changed == kept.changed
+    assert ledger_of(closed(book)).changed == {blind: 3, seldom: 1}
+
+
+def test_so_many_changes_are_named_and_the_rest_counted_together() -> None:
+    book = Book()
+    many = SHOWN_CHANGES + 7
+    note(book, *(replace(token(n), degradations=(f"detect.iou=0.{n}",)) for n in range(many)))
+    changed = ledger_of(closed(book)).changed
+    assert (len(changed), changed[OTHERS]) == (SHOWN_CHANGES + 1, 7)
 
 
 def test_a_successor_takes_over_what_was_counted_where_nothing_is_on_the_disk() -> None:

@@ -12,8 +12,11 @@ from typing import Any
 import msgspec
 
 from mpflow.audit.wish import SECOND, Wish
+from mpflow.audit.words import counted
 from mpflow.jobs.sidecar import sidecar_name
 from mpflow.models.fetch import sha256_of
+
+_MOST_CHANGES = 5
 
 
 class _Hashed(msgspec.Struct, frozen=True):
@@ -23,6 +26,15 @@ class _Hashed(msgspec.Struct, frozen=True):
 class _Range(msgspec.Struct, frozen=True):
     start: int = 0
     stop: int | None = None
+    passed: int | None = None
+
+
+class _Change(msgspec.Struct, frozen=True):
+    stage: str | None = None
+    option: str = ""
+    value: Any = None
+    left_out: bool = False
+    frames: int = 0
 
 
 class _Operation(msgspec.Struct, frozen=True):
@@ -39,6 +51,7 @@ class Claims(msgspec.Struct, frozen=True):
     input: _Hashed = _Hashed()
     output: _Hashed = _Hashed()
     frames: _Range = _Range()
+    changed: tuple[_Change, ...] | None = None
 
     def chosen(self, stage: str, option: str) -> Any:
         """What an option of a stage was set to, as far as it is told; None for no such thing."""
@@ -52,6 +65,15 @@ class Claims(msgspec.Struct, frozen=True):
         if frames == (0, None) or self.output.sha256 != sha256_of(target):
             return 0, None
         return frames if self.input.sha256 in (None, sha256_of(source)) else (0, None)
+
+
+def _words(change: _Change) -> str:
+    what = "some" if change.stage is None else change.stage
+    if change.left_out:
+        what = f"without {what}"
+    elif change.option:
+        what += f".{change.option}" + ("" if change.value is None else f"={change.value}")
+    return f"{what} in {counted(change.frames, 'frame')}"
 
 
 def claims_of(output: Path) -> Claims | None:
@@ -92,5 +114,12 @@ def advice(claims: Claims | None, wish: Wish) -> Iterator[str]:
     flag = {"except": "--keep DIR", "only": "--only DIR"}.get(str(people))
     if flag is not None and wish.people == "all":
         yield f"{by} leaves some people open: {flag} allows for that, with the same gallery"
+    if claims.changed:
+        told = ", ".join(map(_words, claims.changed[:_MOST_CHANGES]))
+        more = ", and more" if len(claims.changed) > _MOST_CHANGES else ""
+        yield f"{by} was made with other options for a while: {told}{more}"
+    if claims.frames.passed:
+        passed = counted(claims.frames.passed, "frame")
+        yield f"{by} has {passed} on which a stage failed, and which went out as they were"
     if (claims.frames.start, claims.frames.stop) == (wish.start, wish.stop) != (0, None):
         yield f"{by} was made of a part of the input, which is what it was compared with"

@@ -9,7 +9,7 @@ by its option.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import yaml
 from msgspec import inspect
 
 from mpflow.importer import SHORT_NAMES, stage_class
+from mpflow.layers import yaml_value
 from mpflow.models.fetch import sha256_of
 from mpflow.models.manifest import Manifest
 from mpflow.presets import preset_names
@@ -44,6 +45,13 @@ def operations_of(spec: PipelineSpec) -> list[dict[str, Any]]:
     return [_operation(stage) for stage in spec.stages]
 
 
+def changes_of(spec: PipelineSpec, changed: Mapping[str, int]) -> list[dict[str, Any]]:
+    """What was in force other than asked for, and in how many frames (LedgerSummary.changed): the
+    kind of stage, its option and value, None for one that cannot be told, or that it was left out.
+    """
+    return [{**_change(note, spec), "frames": frames} for note, frames in changed.items()]
+
+
 def models_of_stages(spec: PipelineSpec) -> list[dict[str, Any]]:
     """Each model that a stage names: the kind of stage, its name in the manifest, its sha256.
 
@@ -54,18 +62,37 @@ def models_of_stages(spec: PipelineSpec) -> list[dict[str, Any]]:
 
 
 def _operation(stage: StageSpec) -> dict[str, Any]:
-    fields = inspect.type_info(stage_class(stage.target).Options)
-    known = fields.fields if isinstance(fields, inspect.StructType) else ()
     told: dict[str, Any] = {}
     left_out: list[str] = []
     ours = Manifest.shipped()
-    for each in (field for field in known if field.name not in ONLY_SPEED):
+    for each in (field for field in _fields(stage) if field.name not in ONLY_SPEED):
         value = stage.options.get(each.name)
         if _can_be_told(value, each) or (each.name == "model" and str(value) in ours):
             told[each.name] = value
         else:
             left_out.append(each.name)
     return {"stage": _kind(stage.target), "options": told, "left_out": left_out}
+
+
+def _change(note: str, spec: PipelineSpec) -> dict[str, Any]:
+    """A note as tokens have it, ``-enhance`` or ``detect.every=2``."""
+    key, is_set, text = note.partition("=")
+    for stage in spec.stages:
+        kind = _kind(stage.target)
+        if key == f"-{stage.name}":
+            return {"stage": kind, "left_out": True}
+        option = key.removeprefix(f"{stage.name}.")
+        field = next((each for each in _fields(stage) if each.name == option), None)
+        if is_set and option != key and field is not None:
+            value = yaml_value(text)
+            told = value if _can_be_told(value, field) else None
+            return {"stage": kind, "option": option, "value": told}
+    return {"stage": None}
+
+
+def _fields(stage: StageSpec) -> Sequence[inspect.Field]:
+    options = inspect.type_info(stage_class(stage.target).Options)
+    return options.fields if isinstance(options, inspect.StructType) else ()
 
 
 def _kind(target: str) -> str:

@@ -115,8 +115,9 @@ def remove_sidecar(job: JobSpec) -> None:
 
 
 def _content(spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath) -> dict[str, Any]:
-    from mpflow.jobs.operations import models_of_stages, operations_of, preset_of
+    from mpflow.jobs.operations import changes_of, models_of_stages, operations_of, preset_of
 
+    ledger = counted.ledger
     return {
         "mpflow_sidecar": FORMAT,
         "what": REDACTED,
@@ -126,6 +127,7 @@ def _content(spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath
         "privacy": spec.privacy,
         "on_failure": spec.on_failure,
         "operations": operations_of(spec),
+        "changed": None if ledger is None else changes_of(spec, ledger.changed),
         "models": models_of_stages(spec),
         "input": _file_facts(job.input, breathe),
         "output": _file_facts(job.output, breathe),

@@ -80,6 +80,12 @@ def operation(stage: str, **options: Any) -> dict[str, Any]:
         (operation("redact", method="image"), "--replaced allows for it"),
         (operation("redact", people="except"), "--keep DIR allows for that"),
         (operation("redact", people="only"), "--only DIR allows for that"),
+        (
+            {"changed": [{"stage": "detect", "option": "score", "value": 0.99, "frames": 585}]},
+            "with other options for a while: detect.score=0.99 in 585 frames",
+        ),
+        ({"changed": [{"stage": "track", "left_out": True, "frames": 1}]}, "without track in 1"),
+        ({"frames": {"passed": 2}}, "2 frames on which a stage failed"),
     ],
 )
 def test_a_sidecar_that_does_not_fit_or_matters_is_told_of(

@@ -62,6 +62,32 @@ def test_a_sidecar_says_what_was_done_to_which_bytes(tmp_path: Path) -> None:
     assert list(tmp_path.glob("*.json*")) == [Path(job.sidecar)]
 
 
+def test_what_was_changed_on_the_way_is_told_with_its_frames(tmp_path: Path) -> None:
+    job, spec = job_in(tmp_path), redacting()
+    changed = {
+        "detect.score=0.99": 585,
+        "detect.size=320x192": 30,
+        "detect.every=auto": 4,
+        f"detect.size={NAME}": 3,
+        "-detect": 7,
+        f"{NAME}.x=1": 1,
+        "others": 2,
+    }
+    write_sidecar(spec, job, Counted(9, LedgerSummary(frames=700, delivered=700, changed=changed)))
+    assert read(job)["changed"] == [
+        {"stage": "detect", "option": "score", "value": 0.99, "frames": 585},
+        {"stage": "detect", "option": "size", "value": "320x192", "frames": 30},
+        {"stage": "detect", "option": "every", "value": "auto", "frames": 4},
+        {"stage": "detect", "option": "size", "value": None, "frames": 3},
+        {"stage": "detect", "left_out": True, "frames": 7},
+        {"stage": None, "frames": 1},
+        {"stage": None, "frames": 2},
+    ]
+    assert NAME not in Path(job.sidecar).read_text()
+    write_sidecar(spec, job, Counted(9))
+    assert read(job)["changed"] is None, "nobody knows"
+
+
 def test_no_path_and_no_name_is_in_it(tmp_path: Path) -> None:
     spec = redacting(
         detect__providers=[NAME],
