@@ -21,7 +21,7 @@ from mpflow.errors import (
     PeerLost,
     interruption,
 )
-from mpflow.jobs.conflicts import Planned
+from mpflow.jobs.conflicts import EXISTS, Planned
 from mpflow.jobs.ending import complete_skipped, conclude
 from mpflow.jobs.folders import folders_for
 from mpflow.report import Report
@@ -114,7 +114,8 @@ class Batch:
 
     def _skip(self, planned: Planned, spec: PipelineSpec) -> Outcome:
         try:
-            complete_skipped(spec, planned.job, self._breathe)
+            if planned.skipped != EXISTS:  # then it is meant to be the same
+                complete_skipped(spec, planned.job, self._breathe)
         except Interrupted as error:
             return Outcome(planned.job, Status.STOPPED, error=error)
         except MpflowError as error:

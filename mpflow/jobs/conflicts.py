@@ -15,6 +15,9 @@ from mpflow.media.mark import mark_of
 from mpflow.spec import STDOUT, JobSpec, Overwrite
 from mpflow.urls import is_url
 
+EXISTS = "its output exists"
+"""Why a job is skipped whatever its output is."""
+
 Confirm = Callable[[Path], bool]
 """Asks a person whether one existing file may be overwritten."""
 
@@ -120,7 +123,7 @@ def _gone_on_with(planned: Planned) -> Planned:
     if mark_of(Path(job.parts), Path(job.output)) is not None:
         return replace(planned, skipped="its output is finished")
     if not os.path.lexists(job.parts):
-        why = "its output exists, and there is nothing left to go on with"
+        why = f"{EXISTS}, and there is nothing left to go on with"
         return replace(planned, skipped=why)
     return planned
 
@@ -146,4 +149,4 @@ def _allow(planned: Planned, confirm: Confirm | None) -> Planned:
     """``confirm`` is None where nobody is asked: what exists is skipped."""
     if confirm is not None and confirm(Path(planned.job.output)):
         return _overwriting(planned)
-    return replace(planned, skipped="its output exists")
+    return replace(planned, skipped=EXISTS)

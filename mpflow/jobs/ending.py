@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mpflow.errors import MpflowError
+from mpflow.jobs.finished import require_same, require_same_parts
 from mpflow.jobs.settle import settle
 from mpflow.jobs.sidecar import Breath, Counted, remove_sidecar, write_sidecar
 from mpflow.media.mark import mark_of
@@ -28,12 +29,16 @@ def conclude(
 def complete_skipped(spec: PipelineSpec, job: JobSpec, breathe: Breath = lambda: None) -> None:
     """Write the sidecar of an output that an earlier run made whole and left without one.
 
-    Raises OutputError, ResourceError, or what ``breathe`` raises.
+    Raises Refused where it was made otherwise than is asked now, OutputError, ResourceError, or
+    what ``breathe`` raises.
     """
-    if not (job.resume and job.sidecar) or Path(job.sidecar).exists():
+    if not (job.resume and job.sidecar):
         return
     mark = mark_of(Path(job.parts), Path(job.output))
-    if mark is not None:
+    if Path(job.sidecar).exists():
+        require_same(spec, job)
+    elif mark is not None:
+        require_same_parts(spec, job)
         write_sidecar(spec, job, Counted(mark.pictures), breathe)
 
 

@@ -73,8 +73,8 @@ def make_key(job: JobSpec, media: MediaInfo, facts: Mapping[str, Any], grid: int
         **identity(job.input, media),
         **whole,
         "grid": grid,
-        **dict(_flat(job.settings)),
-        **dict(_flat(facts)),
+        **dict(flat(job.settings)),
+        **dict(flat(facts)),
         **_versions(),
     }
     return msgspec.json.decode(msgspec.json.encode(key), type=dict[str, Any])
@@ -186,10 +186,11 @@ def _shown(key: Key, name: str) -> str:
     return "nothing" if value is None else str(value)
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Settings as a key has them, each under its full name."""
     for name, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", list(value) if isinstance(value, tuple) else value
 
