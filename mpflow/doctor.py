@@ -227,10 +227,10 @@ def _onnxruntime() -> Iterator[Check]:
 
 
 def _models() -> Iterator[Check]:
-    from mpflow.jobs.models import models_of_presets
+    from mpflow.jobs.models import models_of_mpflow
     from mpflow.models.store import Condition, ModelStore
 
-    for item in ModelStore().verify(models_of_presets()):
+    for item in ModelStore().verify(models_of_mpflow()):
         name, where = f"model {item.name}", f"{item.condition} ({item.path})"
         cure = f"mpflow models pull {item.name}"
         if item.condition is Condition.PRESENT:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mpflow.audit.verdicts import Limits
+from mpflow.jobs.models import AUDIT
 from mpflow.policies.identity import People
 from mpflow.spans import Spans
 
-FIRST, SECOND, EMBEDDER = "yunet", "centerface", "sface"
+FIRST, SECOND, EMBEDDER = AUDIT
 """Models by name: the detectors of the input and of the output, and who tells faces apart."""
 
 CLOSE = 960

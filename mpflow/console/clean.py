@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -10,6 +11,9 @@ import click
 from mpflow.errors import ConfigError
 from mpflow.models.store import ModelStore
 from mpflow.shm import sweep
+
+_MARK_WITHIN = 256
+"""Bytes of a contact sheet that hold its mark."""
 
 
 def show_clean() -> None:
@@ -56,3 +60,15 @@ def clean_identities(folders: Sequence[str], *, asked: bool) -> None:
                 "1 picture of a face stays" if count == 1 else f"{count} pictures of faces stay"
             )
             click.echo(f"kept {path}: {pictures}, of which a gallery can be made")
+        for path in _sheets_below(Path(folder)):
+            click.echo(f"kept {path}: a contact sheet of an audit, which shows faces")
+
+
+def _sheets_below(folder: Path) -> Iterator[Path]:
+    """Contact sheets of audits, by the mark in them; links are not followed."""
+    from mpflow.audit.mark import SHEET_BEGINS
+
+    for path in sorted(folder.rglob("*.png")):
+        with suppress(OSError), path.open("rb") as file:
+            if SHEET_BEGINS.match(file.read(_MARK_WITHIN)):
+                yield path

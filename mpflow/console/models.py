@@ -12,7 +12,7 @@ import click
 
 from mpflow.console.text import say, size
 from mpflow.errors import ModelError
-from mpflow.jobs.models import models_of_presets
+from mpflow.jobs.models import models_of_mpflow
 from mpflow.models.store import Condition, Item, ModelStore
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def show_list(*, as_json: bool) -> None:
 
 
 def pull(names: Sequence[str], *, everything: bool, offline: bool) -> None:
-    """Fetch entries; without names the models that the presets use, or all models."""
+    """Fetch entries; without names the models that mpflow itself uses, or all models."""
     store = ModelStore(offline=offline)
     entries = store.manifest.entries
     if everything:
         wanted = [*names, *(name for name, entry in entries.items() if entry.role != "media")]
     else:
-        wanted = list(names) or models_of_presets()
+        wanted = list(names) or models_of_mpflow()
     for name, path in store.pull(wanted, progress=say).items():
         click.echo(f"{name}  {path}")
 

@@ -11,6 +11,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -57,7 +58,7 @@ def write_embeddings(
 
 
 def remove_identities(folder: Path) -> list[Path]:
-    """Remove all embeddings and pictures of people that were exported below a folder; what it
+    """Remove all embeddings and pictures of people that were exported below a folder; the files it
     removed. Links are not followed, and files that are not ours stay.
 
     Raises OutputError for a file that cannot be removed.
@@ -69,6 +70,9 @@ def remove_identities(folder: Path) -> list[Path]:
         except OSError as error:
             raise file_error(path, error) from error
         removed.append(path)
+        if path.parent.name == PEOPLE:
+            with suppress(OSError):  # something else is in it
+                path.parent.rmdir()
     return removed
 
 

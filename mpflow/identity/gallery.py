@@ -79,15 +79,23 @@ def _people(folder: Path) -> list[list[Path]]:
     cure = "name a folder with one photo of each person, or a sub-folder of photos for each"
     try:
         people = people_in(folder)
+        bare = [person for person, photos in people.items() if not photos]
     except OSError as error:
         raise ConfigError(
             f"the gallery {str(folder)!r} cannot be read: {error.strerror}", cure=cure
         ) from error
     if not people:
         raise ConfigError(f"the gallery {str(folder)!r} has no photos", cure=cure)
-    if not all(people):
-        raise ConfigError(f"the gallery {str(folder)!r} has a sub-folder without photos", cure=cure)
-    return people
+    if bare:
+        names = ", ".join(repr(person) for person in bare[:_MOST_NAMED])
+        raise ConfigError(
+            f"in the gallery {str(folder)!r} the sub-folder {names} is empty"
+            if len(bare) == 1
+            else f"in the gallery {str(folder)!r} sub-folders are empty: {names}",
+            cure="remove it, or put photos of one person there (`mpflow clean --identities` takes"
+            " the pictures out of a folder of exported faces)",
+        )
+    return list(people.values())
 
 
 def _embeddings(faces: Sequence[Reference], embedder: Embedder) -> Floats:

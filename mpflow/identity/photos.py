@@ -43,16 +43,15 @@ class Reference:
     points: NDArray[np.float32]
 
 
-def people_in(folder: Path) -> list[list[Path]]:
-    """The photos of each person, in the order of their names.
+def people_in(folder: Path) -> dict[str, list[Path]]:
+    """The photos of each person, by the name of file or sub-folder, in the order of their names.
 
     A sub-folder is one person, and so is each photo in the folder itself. Hidden files do not
     count; anything else is taken for a photo. Raises OSError.
     """
-    people = []
-    for entry in _listed(folder):
-        people.append(list(_listed(entry)) if entry.is_dir() else [entry])
-    return people
+    return {
+        entry.name: list(_listed(entry)) if entry.is_dir() else [entry] for entry in _listed(folder)
+    }
 
 
 def contents(photo: Path) -> bytes:

@@ -1,10 +1,13 @@
-"""Which models a pipeline needs: what its stages' ``model`` options name."""
+"""Which models a pipeline needs: what its stages' ``model`` options name; and which an audit."""
 
 from __future__ import annotations
 
 from mpflow.config import preset_names, resolve
 from mpflow.models.description import is_description
 from mpflow.spec import PipelineSpec
+
+AUDIT = ("yunet", "centerface", "sface")
+"""An audit's models: the detectors of the input and of the output, and who tells faces apart."""
 
 
 def models_of(spec: PipelineSpec) -> list[str]:
@@ -15,7 +18,7 @@ def models_of(spec: PipelineSpec) -> list[str]:
     return [name for name in dict.fromkeys(named) if not is_description(name) and ":" not in name]
 
 
-def models_of_presets() -> list[str]:
-    """What the presets that ship with mpflow need, as they ship."""
+def models_of_mpflow() -> list[str]:
+    """What the presets that ship with mpflow need, as they ship, and its other commands."""
     specs = [resolve(name, environ={}).spec for name in preset_names()]
-    return list(dict.fromkeys(name for spec in specs for name in models_of(spec)))
+    return list(dict.fromkeys([*(name for spec in specs for name in models_of(spec)), *AUDIT]))

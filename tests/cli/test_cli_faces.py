@@ -7,11 +7,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pytest
 from click.testing import Result
 from commands import Command
 
+from mpflow.audit.mark import marked
 from mpflow.models.store import ModelStore
 
 Invoke = Callable[..., Result]
@@ -104,8 +106,22 @@ def test_faces_of_a_real_film_and_its_identities_removed(
         "removed out/people/person-001.png",
         "kept out/crops: 1 picture of a face stays, of which a gallery can be made",
     ]
+    assert not (here / "out" / "people").exists()
     assert mpflow("clean", "--identities", "out").out.startswith("out: no identities\n")
     assert (here / "out" / "tracks.csv").exists()
+
+
+def test_cleaning_tells_of_contact_sheets_that_show_faces(invoke: Invoke, here: Path) -> None:
+    picture = cv2.imencode(".png", np.zeros((2, 2), np.uint8))[1].tobytes()
+    (here / "holiday.png").write_bytes(picture)
+    (here / "sub").mkdir()
+    (here / "sub" / "seen.png").write_bytes(marked(picture))
+    answer = invoke("clean", "--identities", ".")
+    assert answer.stdout.splitlines() == [
+        ".: no identities",
+        "kept sub/seen.png: a contact sheet of an audit, which shows faces",
+    ]
+    assert (here / "sub" / "seen.png").exists()
 
 
 @pytest.mark.parametrize(

@@ -120,11 +120,11 @@ def test_offline_says_which_command_fetches_what_is_missing(
 @pytest.mark.parametrize(
     ("words", "fetched"),
     [
-        ([], {"yunet", "sface", "facemesh"}),
+        ([], {"yunet", "sface", "facemesh", "centerface"}),  # that of an audit too
         (["--all"], {"yunet", "sface", "facemesh", "centerface"}),
     ],
 )
-def test_pull_without_names_takes_what_the_presets_use_and_all_means_no_media(
+def test_pull_without_names_takes_what_mpflow_uses_and_all_means_no_media(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, words: list[str], fetched: set[str]
 ) -> None:
     def pull(self: ModelStore, names: Iterable[str], progress: object) -> dict[str, Path]:
@@ -196,7 +196,7 @@ def test_doctor_checks_memory_encoders_and_models(invoke: Invoke) -> None:
     for name in ("shared memory", "threads", "FFmpeg", "encoders", "OpenCV", "onnxruntime"):
         assert checks[name]["verdict"] == "ok", checks[name]
     models = {name for name in checks if name.startswith("model ")}
-    assert models == {"model yunet", "model sface", "model facemesh"}
+    assert models == {f"model {name}" for name in ("yunet", "sface", "facemesh", "centerface")}
     assert answer.exit_code == 0
     assert "shared memory" in invoke("doctor").output
 

@@ -138,7 +138,7 @@ def test_of_many_photos_that_cannot_be_used_a_few_are_named(tools: Tools, tmp_pa
         (lambda path: None, "cannot be read"),
         (lambda path: path.mkdir(), "has no photos"),
         (lambda path: path.write_text(""), "cannot be read"),
-        (lambda path: (path / "anna").mkdir(parents=True), "a sub-folder without photos"),
+        (lambda path: (path / "anna").mkdir(parents=True), "the sub-folder 'anna' is empty"),
         (lambda path: (path / "anna" / "2019").mkdir(parents=True), "cannot be read"),
     ],
 )
