@@ -27,6 +27,7 @@ from mpflow.layers import (
     merge,
     preset_values,
     privacy_values,
+    say_in_part,
     yaml_value,
 )
 from mpflow.machine import core_budget
@@ -102,6 +103,7 @@ def resolve(
         *(Override(key, value, origin) for key, value, origin in flags),
     ]
     values, origins = merge(layers, entries)
+    say_in_part(entries, values, origins)
     stages = tuple(_stage_spec(name, entry, values) for name, entry in entries.items())
     _check_shape(preset, stages)
     general = _general({key: values[key] for key in TOP_LEVEL if key in values})

@@ -22,7 +22,10 @@ from mpflow.presets import (
     load_preset,
     preset_names,
 )
+from mpflow.spec import REDACTED, REDACTED_IN_PART
 from mpflow.stage import Sink
+
+_BY_PRIVACY = "privacy of "
 
 PLUMBING = {"CACHE", "PRESET", "CONFIG", "LOG_FILE"}
 """Environment names after MPFLOW_ that are read elsewhere and are no keys."""
@@ -60,7 +63,7 @@ def privacy_values(preset: str, base: Preset) -> Iterable[Override]:
     entry = base.stages[-1] if base.stages else None
     if entry is None:
         return
-    origin, private = f"privacy of {preset}", is_private(base)
+    origin, private = f"{_BY_PRIVACY}{preset}", is_private(base)
     if private:
         yield Override("on_failure", "mask", origin)
     sink = stage_class(target_of(entry.stage))
@@ -81,6 +84,30 @@ def is_private(base: Preset) -> bool:
 def redacts(targets: Iterable[str]) -> bool:
     """Whether one of these stages, ``package.module:Class`` each, hides people."""
     return any(getattr(stage_class(target), "protects", False) for target in targets)
+
+
+def in_part(stages: Iterable[tuple[str, Mapping[str, Any]]]) -> bool:
+    """Whether one of these stages (class and options) is to leave some people as they are."""
+    return any(
+        options.get(key, value) != value
+        for target, options in stages
+        for key, value in getattr(stage_class(target), "protects_all", {}).items()
+    )
+
+
+def say_in_part(
+    entries: Mapping[str, StageEntry], values: dict[str, Any], origins: Mapping[str, str]
+) -> None:
+    """Have an output that is to be redacted in part say that, unless it says something else."""
+
+    def options_of(name: str) -> dict[str, Any]:
+        prefix = f"{name}."
+        return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+
+    if in_part((target_of(entry.stage), options_of(name)) for name, entry in entries.items()):
+        for key, origin in origins.items():
+            if values[key] == REDACTED and origin.startswith(_BY_PRIVACY):
+                values[key] = REDACTED_IN_PART
 
 
 def file_values(path: Path | None) -> Iterable[Override]:

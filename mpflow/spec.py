@@ -29,7 +29,8 @@ STDOUT = "-"
 """As an output: the caller's standard output."""
 
 REDACTED = "Redacted with mpflow"
-"""What the comment of a redacted file says."""
+REDACTED_IN_PART = "Redacted in part with mpflow"
+"""What the comment of a redacted file says; in part where some faces were to stay as they are."""
 
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

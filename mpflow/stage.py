@@ -203,6 +203,9 @@ class Stage(_Base[O_co]):
     protects: ClassVar[bool] = False
     """Whether the stage hides people: a preset that has it is private unless it says otherwise."""
 
+    protects_all: ClassVar[Mapping[str, Any]] = {}
+    """Options of a stage that hides people which have to be so, or some people stay as they are."""
+
     ordered: bool = False
     changes_pixels: ClassVar[bool] = False
 

@@ -96,6 +96,7 @@ class Redact(Stage[RedactOptions]):
     needs = ("faces",)
     advice = "more workers, or a simpler cover (method=solid), would help"
     protects = True
+    protects_all: ClassVar = {"people": "all", "spans": ""}
     changes_pixels = True
 
     @classmethod

@@ -22,7 +22,7 @@ from mpflow.layers import yaml_value
 from mpflow.models.fetch import sha256_of
 from mpflow.models.manifest import Manifest
 from mpflow.presets import preset_names
-from mpflow.spec import ONLY_SPEED, REDACTED, PipelineSpec, StageSpec
+from mpflow.spec import ONLY_SPEED, REDACTED, REDACTED_IN_PART, PipelineSpec, StageSpec
 
 _TOLD = frozenset({"codec", "crf", "encoder_preset", "device", "bitrate", "format"})
 """Free words that are told all the same: FFmpeg or the machine has to know them."""
@@ -113,7 +113,11 @@ def _is_plain(value: Any, kind: inspect.Type) -> bool:
         case None | bool() | int() | float():
             return True
         case str():
-            return value == REDACTED or bool(_MEASURES.fullmatch(value)) or _offers(kind, value)
+            return (
+                value in (REDACTED, REDACTED_IN_PART)
+                or bool(_MEASURES.fullmatch(value))
+                or _offers(kind, value)
+            )
         case list() | tuple():
             return all(_is_plain(each, kind) for each in value)
         case Mapping():

@@ -22,11 +22,12 @@ import msgspec
 
 from mpflow._version import __version__
 from mpflow.accounts import LedgerSummary
+from mpflow.errors import OutputError
 from mpflow.importer import stage_class
 from mpflow.jobs.sidefiles import require_ours
-from mpflow.layers import redacts
+from mpflow.layers import in_part, redacts
 from mpflow.linefile import file_error
-from mpflow.spec import REDACTED, STDOUT, JobSpec, PipelineSpec
+from mpflow.spec import REDACTED, REDACTED_IN_PART, STDOUT, JobSpec, PipelineSpec
 from mpflow.urls import is_url
 
 FORMAT = 1
@@ -70,7 +71,13 @@ def with_sidecar(job: JobSpec) -> JobSpec:
 
 
 def require_sidecar_ours(job: JobSpec) -> None:
-    """Raise OutputError where a file of another kind has the sidecar's name, and is to stay."""
+    """Raise OutputError where a folder has the sidecar's name, or a file of another kind that is to
+    stay."""
+    if job.sidecar and Path(job.sidecar).is_dir():
+        raise OutputError(
+            f"the sidecar {job.sidecar!r} is a folder",
+            cure="move it away; --no-sidecar writes none",
+        )
     if job.sidecar and not job.overwrite:
         cure = "move it away; -y overwrites it, --no-sidecar writes none"
         require_ours("the sidecar", job.sidecar, SIDECAR_BEGINS, cure)
@@ -117,10 +124,10 @@ def remove_sidecar(job: JobSpec) -> None:
 def _content(spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath) -> dict[str, Any]:
     from mpflow.jobs.operations import changes_of, models_of_stages, operations_of, preset_of
 
-    ledger = counted.ledger
+    ledger, stages = counted.ledger, [(stage.target, stage.options) for stage in spec.stages]
     return {
         "mpflow_sidecar": FORMAT,
-        "what": REDACTED,
+        "what": REDACTED_IN_PART if in_part(stages) else REDACTED,
         "mpflow": __version__,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "preset": preset_of(spec),

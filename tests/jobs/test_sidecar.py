@@ -19,7 +19,7 @@ from mpflow.jobs.sidecar import Counted, has_sidecar, sidecar_name, with_sidecar
 from mpflow.media.mark import DONE, Mark
 from mpflow.report import Report
 from mpflow.session import JobResult
-from mpflow.spec import REDACTED, JobSpec, PipelineSpec
+from mpflow.spec import REDACTED, REDACTED_IN_PART, JobSpec, PipelineSpec
 from mpflow.stage import Options, Stage
 
 NAME = "Anneliese"
@@ -60,6 +60,14 @@ def test_a_sidecar_says_what_was_done_to_which_bytes(tmp_path: Path) -> None:
     assert told["frames"]["written"] == 9
     assert told["frames"]["dropped"] == 1
     assert list(tmp_path.glob("*.json*")) == [Path(job.sidecar)]
+
+
+def test_what_is_covered_at_times_or_for_some_is_said_to_be_so_in_part(tmp_path: Path) -> None:
+    job, spec = job_in(tmp_path), redacting(redact__spans="f1-f3")
+    write_sidecar(spec, job, Counted(9))
+    assert read(job)["what"] == REDACTED_IN_PART
+    (encode,) = [each for each in read(job)["operations"] if each["stage"] == "encode"]
+    assert encode["options"]["note"] == REDACTED_IN_PART
 
 
 def test_what_was_changed_on_the_way_is_told_with_its_frames(tmp_path: Path) -> None:
@@ -225,6 +233,18 @@ def test_a_plan_names_it_and_finds_what_is_in_its_way(tmp_path: Path) -> None:
         draw_plan(request)
     sidecar_name(output).write_text('{"mpflow_sidecar": 1, "what": "an old one"}')
     draw_plan(request)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_folder_in_its_way_is_refused_before_anything_is_made(
+    tmp_path: Path, overwrite: bool
+) -> None:
+    source, output = tmp_path / "in.mp4", tmp_path / "out.mp4"
+    source.write_bytes(b"x")
+    sidecar_name(output).mkdir()
+    request = Request([str(source)], str(output), sidecar=True, overwrite=overwrite)
+    with pytest.raises(OutputError, match="is a folder"):
+        draw_plan(request)
 
 
 def test_a_job_that_is_done_has_one_before_its_parts_are_gone(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from clips import Clip
 
 from mpflow.config import resolve
 from mpflow.media.tags import add_comment
-from mpflow.spec import REDACTED
+from mpflow.spec import REDACTED, REDACTED_IN_PART
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,28 @@ def test_what_redacts_says_so_whether_or_not_it_is_private(
     path = tmp_path / "mine.yaml"
     path.write_text(PRESET.format(privacy=privacy, redact=redact))
     assert resolve(str(path), environ={}).spec.stages[-1].options["note"] == note
+
+
+@pytest.mark.parametrize(
+    ("flag", "note"),
+    [
+        (("redact.spans", "0:01-0:02"), REDACTED_IN_PART),
+        (("redact.people", "only"), REDACTED_IN_PART),
+        (("redact.spans", ""), REDACTED),
+        (("redact.people", "all"), REDACTED),
+        (("encode.note", REDACTED), REDACTED),
+    ],
+)
+def test_what_is_to_be_redacted_in_part_says_so(flag: tuple[str, str], note: str) -> None:
+    flags = [(*flag, "flag")]
+    preset = "redact-only" if flag[0] == "redact.people" else "redact"
+    assert resolve(preset, flags=flags, environ={}).spec.stages[-1].options["note"] == note
+
+
+def test_presets_for_some_people_redact_in_part() -> None:
+    for preset in ("redact-only", "redact-except", "live-redact-only"):
+        note = resolve(preset, environ={}).spec.stages[-1].options["note"]
+        assert note == REDACTED_IN_PART
 
 
 def test_live_presets_that_redact_say_so_too() -> None:
