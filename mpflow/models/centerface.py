@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from mpflow.models.detections import Detections, Floats, Found, best_of_each, check_blobs
+from mpflow.models.detections import (
+    Detections,
+    Floats,
+    Found,
+    best_of_each,
+    check_blobs,
+    check_numbers,
+)
 
 STRIDE = 4
 OUTPUTS = ("537", "538", "539", "540")  # heat, size, offset, points: names of the exported file
@@ -39,6 +46,7 @@ class CenterFace:
         check_blobs(blobs, self.multiple)
         rgb = np.ascontiguousarray(blobs[:, ::-1])  # this network takes RGB
         outputs = self._session.run(OUTPUTS, {self._input: rgb})
+        check_numbers(outputs)
         return best_of_each([candidates(outputs, score=self.score)], len(blobs), self.iou)
 
 

@@ -6,7 +6,7 @@ given; whoever scaled the picture scales them back (``Detections.scaled``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -123,6 +123,18 @@ def non_maximum_suppression(boxes: Floats, scores: Floats, iou: float) -> Intege
         best = int(alive.argmax())
         if not alive[best]:
             return order[kept]
+
+
+def check_numbers(outputs: Iterable[Floats]) -> None:
+    """Raise FloatingPointError for values that are none: a face with such a score is missed.
+
+    Their sum tells it, in a tenth of the time that it takes to ask each of them.
+    """
+    for values in outputs:
+        with np.errstate(all="ignore"):
+            is_whole = np.isfinite(values.sum(dtype=np.float32))
+        if not is_whole:
+            raise FloatingPointError("the network gave values that are no numbers")
 
 
 def check_blobs(blobs: Floats, multiple: int) -> None:

@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from mpflow.models.detections import Detections, Floats, Found, best_of_each, check_blobs
+from mpflow.models.detections import (
+    Detections,
+    Floats,
+    Found,
+    best_of_each,
+    check_blobs,
+    check_numbers,
+)
 
 STRIDES = (8, 16, 32)
 KINDS = ("cls", "obj", "bbox", "kps")
@@ -42,6 +49,7 @@ class YuNet:
         """Find faces in blobs [n, 3, h, w], float32 BGR 0..255; one result per picture."""
         check_blobs(blobs, self.multiple)
         values = self._session.run(OUTPUTS, {self._input: blobs})
+        check_numbers(values)
         outputs = dict(zip(OUTPUTS, values, strict=True))
         return decode(outputs, blobs.shape[3], score=self.score, iou=self.iou)
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpflow.errors import ContractError
+from mpflow.models.centerface import OUTPUTS, CenterFace
 from mpflow.models.detections import (
     MOST_CANDIDATES,
     Floats,
@@ -15,6 +19,7 @@ from mpflow.models.detections import (
     non_maximum_suppression,
     none_found,
 )
+from mpflow.models.yunet import YuNet
 
 
 def overlap(one: Floats, other: Floats) -> float:
@@ -46,6 +51,43 @@ def test_suppression_is_what_one_gets_by_hand(drawn: list[tuple[int, ...]]) -> N
     boxes = np.hstack([values[:, :2], values[:, :2] + values[:, 2:4]])
     found = non_maximum_suppression(boxes, values[:, 4], 0.31)
     assert found.tolist() == kept_by_hand(boxes, values[:, 4], 0.31)
+
+
+class Broken:
+    """A session whose network gives NaN at one place of one output."""
+
+    def __init__(self, shapes: dict[str, tuple[int, ...]], broken: str) -> None:
+        self.outputs = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+        if broken:
+            self.outputs[broken].flat[3] = np.nan
+
+    def get_inputs(self) -> list[SimpleNamespace]:
+        return [SimpleNamespace(name="input")]
+
+    def run(self, names: Sequence[str], feed: object) -> list[Floats]:
+        return [self.outputs[name] for name in names]
+
+
+CELLS = {8: 64, 16: 16, 32: 4}
+YUNET = {
+    f"{kind}_{stride}": (1, cells, values)
+    for stride, cells in CELLS.items()
+    for kind, values in (("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10))
+}
+CENTERFACE = {name: (1, count, 16, 16) for name, count in zip(OUTPUTS, (1, 2, 2, 10), strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "shapes", "broken"),
+    [*((YuNet, YUNET, name) for name in YUNET), *((CenterFace, CENTERFACE, n) for n in CENTERFACE)],
+)
+def test_values_that_are_no_numbers_are_a_failure_and_not_a_picture_without_faces(
+    kind: type, shapes: dict[str, tuple[int, ...]], broken: str
+) -> None:
+    blob = np.zeros((1, 3, 64, 64), np.float32)
+    assert len(kind(Broken(shapes, "")).detect(blob)[0]) == 0
+    with pytest.raises(FloatingPointError, match="no numbers"):
+        kind(Broken(shapes, broken)).detect(blob)
 
 
 def test_a_box_without_area_is_found_once() -> None:
