@@ -11,9 +11,9 @@ Each card says how many of its faces were covered, and how many were left open a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -96,7 +96,7 @@ class Redact(Stage[RedactOptions]):
     needs = ("faces",)
     advice = "more workers, or a simpler cover (method=solid), would help"
     protects = True
-    protects_all: ClassVar = {"people": "all", "spans": ""}
+    protects_all: ClassVar[Mapping[str, Any]] = {"people": "all", "spans": ""}
     changes_pixels = True
 
     @classmethod
