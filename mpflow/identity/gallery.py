@@ -72,6 +72,7 @@ def read_gallery(folder: Path, detector: Detector, embedder: Embedder) -> Galler
         raise _refused(folder, faults)
     check = int.from_bytes(digest.digest()[:_CHECK_BYTES], "big")
     embeddings = _embeddings([face for _, face in found], embedder)
+    _require_one_each(folder, people, embeddings, embedder.other)
     return Gallery(embeddings, tuple(person for person, _ in found), check)
 
 
@@ -102,6 +103,32 @@ def _embeddings(faces: Sequence[Reference], embedder: Embedder) -> Floats:
     """One photo after the other: crops of a large gallery at once would be a large batch."""
     crops = (crop(face.picture, face.points, embedder.size) for face in faces)
     return np.concatenate([embedder.embed([each]) for each in crops])
+
+
+def _require_one_each(
+    folder: Path, people: Sequence[Sequence[Path]], embeddings: Floats, other: float
+) -> None:
+    """Raise ConfigError where the photos of one person surely show several: all would be one mark.
+
+    Two photos of one person may be unlike, where others between them are like both.
+    """
+    first, faults = 0, []
+    for photos in people:
+        mine = embeddings[first : first + len(photos)]
+        first += len(photos)
+        known, alike = {0}, mine @ mine.T >= other
+        while (more := set(np.flatnonzero(alike[list(known)].any(axis=0)).tolist())) > known:
+            known = more
+        if len(known) < len(photos):
+            stranger = next(each for each in range(len(photos)) if each not in known)
+            names = _named(photos[0], folder), _named(photos[stranger], folder)
+            faults.append(f"{names[0]} and {names[1]} show different people")
+    if faults:
+        raise ConfigError(
+            f"the gallery {str(folder)!r} cannot be used: {'; '.join(faults[:_MOST_NAMED])}",
+            cure="give each person a sub-folder; for one person whose photos are that different,"
+            " two sub-folders do as well",
+        )
 
 
 def _named(photo: Path, folder: Path) -> str:

@@ -63,6 +63,15 @@ def test_a_face_is_compared_with_each_persons_nearest_photo(two: Gallery) -> Non
     assert two.similarities(two.embeddings[:0]) == []
 
 
+def test_two_people_in_one_sub_folder_are_refused_by_the_names_of_their_photos(
+    model_store: ModelStore, tools: Tools, tmp_path: Path
+) -> None:
+    photos = {"bea": ["person-b-1", "person-a-2", "person-b-2"], "anna": ["person-a-1"]}
+    said = refusal(people.gallery(model_store, tmp_path, photos), tools)
+    assert "'bea/person-a-2.jpg' and 'bea/person-b-1.jpg' show different people" in said
+    assert "anna" not in said
+
+
 def test_another_gallery_has_another_check(
     model_store: ModelStore, tools: Tools, tmp_path: Path
 ) -> None:
