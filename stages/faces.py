@@ -98,11 +98,11 @@ class Faces(Sink[FacesOptions]):
         options = self.options
         self._folder = Path(job.spec.output).parent
         self._crops = Crops(self._folder, options.template, options.size)
-        self._book = Book(options.every)
+        video = job.media.video
+        self._book = Book(options.every, on_its_side=round(video.rotation / 90) % 2 == 1)
         file.open()
         self._file = file
         self._recall(file)
-        video = job.media.video
         self._video = {"width": video.width, "height": video.height}
 
     def write(self, token: Token, frame: Frame) -> None:

@@ -74,11 +74,15 @@ class TrackNotes:
 
 
 class Book:
-    """All tracks of one video; a crop is due ``every`` so many seconds (0: only the best are)."""
+    """All tracks of one video; a crop is due ``every`` so many seconds (0: only the best are).
 
-    def __init__(self, every: float = 0.0) -> None:
+    Widths and heights are as the video is seen, where it is stored ``on_its_side`` too.
+    """
+
+    def __init__(self, every: float = 0.0, *, on_its_side: bool = False) -> None:
         self.frames = 0
         self._every = every
+        self._on_its_side = on_its_side
         self._tracks: dict[int, TrackNotes] = {}
 
     def __iter__(self) -> Iterator[TrackNotes]:
@@ -120,8 +124,10 @@ class Book:
         notes.last = line
         notes.seen += 1
         notes.scores += face.score
-        notes.widths.add(face.box[2] - face.box[0])
-        notes.heights.add(face.box[3] - face.box[1])
+        sides = face.box[2] - face.box[0], face.box[3] - face.box[1]
+        width, height = sides[::-1] if self._on_its_side else sides
+        notes.widths.add(width)
+        notes.heights.add(height)
         if face.crop:
             self._take(notes, face, line)
 

@@ -79,6 +79,13 @@ def test_a_track_is_about_its_sightings() -> None:
     assert (notes.widths.mean, notes.heights.mean) == (40.0, 60.0)
 
 
+def test_sizes_are_those_that_are_seen_where_a_film_is_stored_on_its_side() -> None:
+    book = Book(on_its_side=True)
+    book.add(line(0, face()))
+    notes = only(book)
+    assert (notes.widths.mean, notes.heights.mean) == (60.0, 40.0)
+
+
 def test_a_track_that_nobody_saw_is_none() -> None:
     assert not list(book_of(line(0, face(sighting=Sighting.FILLED)), line(1)))
 
