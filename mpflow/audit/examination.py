@@ -146,7 +146,8 @@ class Examination:
             subject.covered(_area_of_cover(face), shoot)
             return
         if self._may_show(view, face):
-            verdict = Verdict.KEPT
+            is_his = not view.asked or face.sighting in _KNOWN_TO_BE_THERE
+            verdict = Verdict.KEPT if is_his else Verdict.DOUBTFUL  # who else may have come there
         elif self._rules.replaced and is_replaced(evidence, self._limits):
             verdict = Verdict.REPLACED
         mark = Mark(

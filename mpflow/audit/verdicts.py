@@ -27,7 +27,8 @@ MEANINGS = {
     Verdict.VISIBLE: "the second detector sees a face where the input has one",
     Verdict.UNCHANGED: "its pixels are as in the input, though no detector sees a face",
     Verdict.UNEXPLAINED: "the second detector sees a face where the input's detector found none",
-    Verdict.DOUBTFUL: "faintly found, but in no enlarged look: no failure, for a person to judge",
+    Verdict.DOUBTFUL: "no failure, for a person to judge: found, but faintly and in no enlarged"
+    " look, or where a face that may show was seen only before or after",
     Verdict.KEPT: "it is left open as asked, by the gallery",
     Verdict.REPLACED: "a face is seen that has no detail of the input's and is not like the person",
     Verdict.COVERED: "nothing of a face is found",

@@ -167,6 +167,18 @@ def test_whoever_shows_beside_a_kept_face_is_not_taken_for_it(slots) -> None:
     assert walk.found == [(0, Verdict.KEPT, "0"), (None, Verdict.UNEXPLAINED, "0")]
 
 
+def test_whoever_shows_where_a_kept_face_was_or_will_be_is_nobody_that_is_known(slots) -> None:
+    walk = Walk(slots, FakeEyes(closer=0.8), people="except")
+    walk.pair([face(0, Sighting.SEEN, identity="p0")], [find(0.9)], covered=False)
+    walk.pair([face(0, Sighting.FILLED, identity="p0")], [find(0.9)], covered=False)
+    walk.pair([face(0, Sighting.EXTENDED, identity="p0")], [find(0.9)], covered=False)
+    walk.pair([face(0, Sighting.EXTENDED, identity="p0")], covered=False)
+    assert walk.found == [(0, Verdict.KEPT, "0-1"), (0, Verdict.DOUBTFUL, "2")]
+    spans = Walk(slots, people="except")
+    spans.pair([face(0, Sighting.EXTENDED, identity="p0")], [find(0.9)], covered=False, asked=False)
+    assert spans.found == [(0, Verdict.KEPT, "0")]
+
+
 def test_the_edges_of_one_cover_are_one_face(slots) -> None:
     walk = Walk(slots, FakeEyes(closer=0.8))
     walk.pair([face()], [find(0.8), find(0.9, (72.0, 32.0, 118.0, 92.0))])
