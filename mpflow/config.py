@@ -21,6 +21,7 @@ from mpflow.errors import ConfigError
 from mpflow.importer import AnyStageClass, read_options, stage_class, target_of
 from mpflow.layers import (
     Override,
+    blaming,
     environment_values,
     file_values,
     is_private,
@@ -104,9 +105,10 @@ def resolve(
     ]
     values, origins = merge(layers, entries)
     say_in_part(entries, values, origins)
-    stages = tuple(_stage_spec(name, entry, values) for name, entry in entries.items())
+    with blaming(origins):
+        stages = tuple(_stage_spec(name, entry, values) for name, entry in entries.items())
+        general = _general({key: values[key] for key in TOP_LEVEL if key in values})
     _check_shape(preset, stages)
-    general = _general({key: values[key] for key in TOP_LEVEL if key in values})
     spec = PipelineSpec(
         preset,
         stages,

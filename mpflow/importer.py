@@ -133,11 +133,14 @@ def did_you_mean(word: str, known: Any, prefix: str = "") -> str:
     return f"did you mean {listed}?" if near else f"known are: {listed}"
 
 
+_OF_PYTHON = ("Expected ", "Invalid enum value")
+
+
 def _where_and_what(text: str, values: dict[str, Any]) -> tuple[str, str]:
     """Split msgspec's ``message - at `$.key``` into the key and the message, in words of ours
     where it is about one value: patterns and types of Python are nobody's language."""
     what, _, at = text.partition(" - at `$")
     at = at.rstrip("`")
-    if what.startswith("Expected ") and (key := at.removeprefix(".")) in values:
+    if what.startswith(_OF_PYTHON) and (key := at.removeprefix(".")) in values:
         what = f"{values[key]!r} is not what it takes"
     return at, what

@@ -5,7 +5,9 @@ defaults  <  file  <  privacy  <  preset  <  environment (MPFLOW_STAGE__KEY)  < 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,21 @@ def merge(
         key, value = _nested(override, stage, rest, values)
         values[key], origins[key] = value, override.origin
     return values, origins
+
+
+@contextmanager
+def blaming(origins: Mapping[str, str]) -> Iterator[None]:
+    """Say of a wrong key or value where it came from, where that is no flag: whoever has set a
+    variable long ago, or wrote a file, does not see it in what was typed."""
+    try:
+        yield
+    except ConfigError as error:
+        named = re.match(r"(?:unknown key )?([\w-]+(?:\.[\w-]+)*)", error.what)
+        origin = origins.get(named[1], "") if named else ""
+        if not origin.startswith(("environment ", "file ")):
+            raise
+        what = f"{error.what} (from {origin})"
+        raise ConfigError(what, cure=error.cure, facts=error.facts) from error
 
 
 def yaml_value(text: str) -> Any:

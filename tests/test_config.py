@@ -60,7 +60,10 @@ def test_one_entry_of_a_mapping_can_be_set() -> None:
         ("slots=-1", "slots.*from 0 to 4096"),
         ("stall=0", "stall.*more than 0"),
         ("log_level=loud", "log_level.*takes debug, error, info or warning"),
-        ("redact.method=mosiac", r"redact\.method takes blur, image, mosaic or solid"),
+        (
+            "redact.method=mosiac",
+            r"'mosiac' is not what it takes.*redact\.method takes blur, image, mosaic or solid",
+        ),
         ("detect.score=7", r"detect\.score takes a number between 0 and 1"),
         ("detect.size=640", "WIDTHxHEIGHT"),
         ("method=mosaic", r"did you mean redact\.method"),
@@ -86,6 +89,35 @@ def test_an_ambient_value_for_another_preset_is_no_error_but_a_typo_is() -> None
     assert resolve("passthrough", environ={"MPFLOW_DETECT__SCORE": "0.5"}).values
     with pytest.raises(ConfigError, match="MPFLOW_DETEKT__SCORE"):
         resolve("passthrough", environ={"MPFLOW_DETEKT__SCORE": "0.5"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "text", "words"),
+    [
+        (
+            {"MPFLOW_DETECT__SIZZE": "3"},
+            "",
+            r"key detect\.sizze \(from environment MPFLOW_DETECT__",
+        ),
+        (
+            {"MPFLOW_DETECT__SCORE": "7"},
+            "",
+            r"detect\.score: .* \(from environment MPFLOW_DETECT__",
+        ),
+        ({"MPFLOW_SLOTS": "-1"}, "", r"slots: .* \(from environment MPFLOW_SLOTS\)"),
+        ({"MPFLOW_DETECT__WORKERS": "0"}, "", r"detect\.workers: .* \(from environment MPFLOW_"),
+        ({}, "redact: {metod: solid}", r"redact\.metod \(from file .*mine\.yaml\)"),
+        ({}, "redact: {method: pixelate}", r"'pixelate' is not what .* \(from file .*mine\.yaml\)"),
+    ],
+)
+def test_what_was_not_typed_names_where_it_came_from(
+    tmp_path: Path, environ: dict[str, str], text: str, words: str
+) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        resolve("redact", environ=environ, config_file=file)
+    assert caught.value.cure
 
 
 @pytest.mark.parametrize(

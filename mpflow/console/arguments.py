@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mpflow.console.covering import Covering, with_mesh
+from mpflow.console.forgotten import refuse_output_without_flag
 from mpflow.console.frames import wanted_frames
 from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, encoder_option, for_stages
@@ -122,6 +123,8 @@ class Arguments:
         """Raise ConfigError for what is wrong at first sight."""
         if not (self.inputs or self.paths):
             raise ConfigError("there is no input", cure="give one with -i")
+        if not (self.output or self.inputs):
+            refuse_output_without_flag(self.paths)
         if self.yes and self.no:
             raise ConfigError("-y and -n contradict each other", cure="give one of them")
         if self.as_json and self.output == "-":

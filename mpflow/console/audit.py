@@ -59,12 +59,12 @@ class AuditArguments:
 
         if self.keep is not None and self.only is not None:
             raise ConfigError("--keep and --only contradict each other", cure="give one of them")
-        for flag, path, begins in (
-            ("--report", self.report, _REPORT_BEGINS),
-            ("--sheet", self.sheet, SHEET_BEGINS),
+        for flag, path, begins, ending in (
+            ("--report", self.report, _REPORT_BEGINS, ""),
+            ("--sheet", self.sheet, SHEET_BEGINS, ".png"),
         ):
             if path is not None:
-                check_side_file(flag, str(path))
+                check_side_file(flag, str(path), ending)
                 require_ours(flag, str(path), begins, "choose another name, or remove it")
 
     def wish(self) -> Wish:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from mpflow.console.folder import ANY, folder
 from mpflow.console.giving import F, give
 from mpflow.console.options import FILE, of_run
 
@@ -21,20 +22,21 @@ Exit status:
   130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP"""
 
 _VIDEO = click.Path(path_type=Path)
-_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 _AUDIT = (
     click.argument("source", metavar="IN", type=_VIDEO),
     click.argument("target", metavar="OUT", type=_VIDEO),
     click.option(
         "--keep",
-        type=_FOLDER,
+        type=ANY,
+        callback=folder,
         metavar="DIR",
         help="The people of this gallery may be seen: it is listed, and no failure.",
     ),
     click.option(
         "--only",
-        type=_FOLDER,
+        type=ANY,
+        callback=folder,
         metavar="DIR",
         help="Whoever is surely none of this gallery may be seen.",
     ),

@@ -7,22 +7,23 @@ from pathlib import Path
 
 import click
 
+from mpflow.console.folder import ANY, folder
 from mpflow.console.stageflags import Flag, for_some_stage
 from mpflow.errors import ConfigError
-
-_FOLDER = click.Path(path_type=Path, exists=True, file_okay=False)
 
 PEOPLE = (
     click.option(
         "--keep",
-        type=_FOLDER,
+        type=ANY,
+        callback=folder,
         metavar="DIR",
         help="Cover everybody except the people of this folder: a photo of each, or a sub-folder "
         "of photos. Whoever is not surely one of them is covered. Presets *redact-except.",
     ),
     click.option(
         "--only",
-        type=_FOLDER,
+        type=ANY,
+        callback=folder,
         metavar="DIR",
         help="Cover the people of this folder, and whoever is not surely somebody else. Presets "
         "*redact-only.",

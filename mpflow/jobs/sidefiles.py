@@ -54,9 +54,15 @@ def with_side_files(
     ]
 
 
-def check_side_file(flag: str, given: str) -> None:
-    """Raise OutputError for a name that cannot be, or should not be, a report of any kind."""
+def check_side_file(flag: str, given: str, ending: str = "") -> None:
+    """Raise OutputError for a name that cannot be, or should not be, a report of any kind, or has
+    not the ``ending`` of its kind."""
     path = Path(given)
+    if ending and path.suffix.lower() != ending and not path.is_dir():
+        raise OutputError(
+            f"{flag} {given!r} does not end in {ending}",
+            cure=f"it is a {ending.lstrip('.').upper()}: name it {path.with_suffix(ending).name}",
+        )
     if path.suffix.lower() in VIDEO_SUFFIXES:
         raise OutputError(f"{flag} {given!r} is named as a video", cure="end it in .json or .jsonl")
     if path.is_dir():

@@ -23,6 +23,7 @@ import yaml
 from mpflow.errors import ConfigError, ModelError
 from mpflow.models.fetch import sha256_of
 from mpflow.models.manifest import Sha256
+from mpflow.models.wording import in_words
 
 Three: TypeAlias = tuple[float, float, float]
 Side: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]
@@ -119,7 +120,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text("utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no model description {path}", cure="check the path") from error
+        raise ConfigError(
+            f"there is no model description {path}",
+            cure="check the path; a model of the manifest (`mpflow models list`) needs none",
+        ) from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"the model description {path} cannot be read: {error}") from error
     if not isinstance(data, dict):
@@ -135,6 +139,5 @@ def converted(path: Path, data: dict[str, Any], kind: type[D], convention: Mappi
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        raise ConfigError(
-            f"the model description {path} is wrong: {error}", cure="docs/models.md has every key"
-        ) from error
+        what, cure = in_words(error, data, kind)
+        raise ConfigError(f"the model description {path} is wrong: {what}", cure=cure) from error

@@ -21,7 +21,10 @@ from mpflow.errors import ModelError
 Role: TypeAlias = Literal["detector", "landmarks", "embedder", "media"]
 Transform: TypeAlias = Literal["fold-yunet", "fold-sface", "free-centerface", "tflite"]
 Name: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
-Sha256: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+Sha256: TypeAlias = Annotated[
+    str,
+    msgspec.Meta(pattern="^[0-9a-f]{64}$", examples=["e3b0c442...b855 (64 hexadecimal digits)"]),
+]
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -27,6 +27,24 @@ def plan(invoke: Invoke, here: Path) -> Invoke:
     )
 
 
+@pytest.mark.parametrize(
+    ("make", "says", "cure"),
+    [
+        (lambda path: path.touch(), "--keep 'anna' is a file", "a folder of its own"),
+        (lambda path: None, "--keep: there is no folder 'anna'", "check the path"),
+    ],
+)
+def test_what_is_no_folder_of_photos_is_told_in_words(
+    plan: Invoke, make: Callable[[Path], None], says: str, cure: str
+) -> None:
+    make(Path("anna"))
+    for kind in ("run", "live"):
+        answer = plan(kind, "--keep", "anna")
+        assert answer.exit_code == 2
+        assert says in answer.stderr
+        assert cure in answer.stderr
+
+
 def settings(answer: Result) -> dict[str, Any]:
     assert answer.exit_code == 0, answer.output
     return json.loads(answer.stdout)
