@@ -18,6 +18,7 @@ export INPUT
 
 demo: $(VENV)/.for-use
 	@$(BIN)/mpflow demo -o demo $${INPUT:+-- "$$INPUT"}
+	@echo 'next: . $(BIN)/activate && mpflow run -i YOURS.mp4 -o covered.mp4 && mpflow audit YOURS.mp4 covered.mp4'
 
 test: $(VENV)/.for-test
 	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile

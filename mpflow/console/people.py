@@ -46,10 +46,10 @@ def preset_for(preset: str, default: str, keep: Path | None, only: Path | None) 
 def people_flags(preset: str, keep: Path | None, only: Path | None) -> Iterator[Flag]:
     """The gallery and whom to cover, as keys of the preset's stages; raises ConfigError if it has
     none that knows people."""
-    for folder, people, origin in (
+    for gallery, people, origin in (
         (keep, "except", "flag --keep"),
         (only, "only", "flag --only"),
     ):
-        if folder is not None:
-            yield from for_some_stage(preset, "gallery", str(folder.absolute()), origin)
+        if gallery is not None:
+            yield from for_some_stage(preset, "gallery", str(gallery.absolute()), origin)
             yield from for_some_stage(preset, "people", people, origin)
