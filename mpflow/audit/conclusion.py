@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from mpflow import __version__
 from mpflow.audit.claims import claims_of
 from mpflow.audit.examination import Examination
 from mpflow.audit.findings import Finding
-from mpflow.audit.remarks import Seen, remarks
-from mpflow.audit.report import AuditReport, FileFacts, ModelFacts, Timing, TrackFacts
+from mpflow.audit.remarks import Seen, mistakes, remarks
+from mpflow.audit.report import Asked, AuditReport, FileFacts, ModelFacts, Timing, TrackFacts
 from mpflow.audit.subject import Shot, Subject
 from mpflow.audit.verdicts import Kind, Verdict, kind_of
 from mpflow.audit.wish import Wish
+from mpflow.identity.photos import people_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +52,19 @@ def conclude(examination: Examination, basis: Basis) -> Result:
     kinds = [[row for row in rows if kind_of(row[0].verdict) is kind] for kind in Kind]
     exposed, doubtful, kept = (tuple(finding for finding, _ in kind) for kind in kinds)
     facts = {number: _facts(number, subject, least) for number, subject in tracks.items()}
+    seen = _seen(basis, len(tracks))
     report = AuditReport(
         mpflow=__version__,
         made=datetime.now(UTC).isoformat(timespec="seconds"),
         input=basis.source,
         output=basis.target,
+        asked=_asked(basis.wish),
         models=basis.models,
         limits=basis.wish.limits,
         every=basis.wish.every,
         timing=basis.timing,
-        remarks=remarks(_seen(basis, len(tracks))),
+        mistaken=tuple(mistakes(seen)),
+        remarks=remarks(seen),
         findings=exposed,
         doubtful=doubtful,
         kept=kept,
@@ -75,6 +81,16 @@ def conclude(examination: Examination, basis: Basis) -> Result:
 def _seen(basis: Basis, tracks: int) -> Seen:
     claims = claims_of(basis.wish.target)
     return Seen(basis.source, basis.target, basis.timing, tracks, basis.wish, claims)
+
+
+def _asked(wish: Wish) -> Asked:
+    photos: list[list[Path]] = []
+    if wish.gallery is not None:
+        with suppress(OSError):  # it was there when it was read
+            photos = list(people_in(wish.gallery).values())
+    spans = ",".join(span.text for span in wish.spans.spans)
+    count = sum(map(len, photos))
+    return Asked(wish.people, len(photos), count, spans, wish.replaced, wish.start, wish.stop)
 
 
 def _facts(number: int, subject: Subject, least: int) -> TrackFacts:

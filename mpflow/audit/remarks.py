@@ -29,6 +29,7 @@ class Seen:
 def remarks(seen: Seen) -> tuple[str, ...]:
     """Every oddity, as a sentence each."""
     return (
+        *mistakes(seen),
         *_on_files(seen.source, seen.target),
         *contradictions(seen.claims, seen.source.sha256, seen.target.sha256),
         *advice(seen.claims, seen.wish),
@@ -39,9 +40,19 @@ def remarks(seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _on_files(source: FileFacts, target: FileFacts) -> Iterator[str]:
+def mistakes(seen: Seen) -> Iterator[str]:
+    """Why the two may not be the files that were meant."""
+    source, target = seen.source, seen.target
     if source.sha256 == target.sha256:
-        yield "input and output are the same file, byte for byte"
+        yield "input and output are the same file, byte for byte: nothing was compared"
+    elif source.redacted and not (seen.claims and seen.claims.input.sha256 == source.sha256):
+        yield (
+            "the input is redacted itself, as its comment says: hold the output against what it was"
+            " made of, or are input and output swapped?"
+        )
+
+
+def _on_files(source: FileFacts, target: FileFacts) -> Iterator[str]:
     if (source.width, source.height) != (target.width, target.height):
         yield (
             f"the output's picture is {target.width}x{target.height}, the input's"

@@ -10,6 +10,7 @@ from mpflow.audit.findings import Finding
 from mpflow.audit.order import Order
 from mpflow.audit.verdicts import Limits, Verdict
 from mpflow.errors import EXIT_DEGRADED, EXIT_EXPOSED, EXIT_OK
+from mpflow.policies.identity import People
 
 FORMAT = 1
 """Changes when a reader of the JSON would have to."""
@@ -18,7 +19,8 @@ FORMAT = 1
 class FileFacts(msgspec.Struct, frozen=True):
     """One of the two videos; ``frames`` were looked at, ``damaged`` packets and frames were not.
 
-    ``beside`` are picture streams that were not looked at: other views, or cover art.
+    ``beside`` are picture streams that were not looked at: other views, or cover art; ``redacted``
+    is what its comment says.
     """
 
     path: str
@@ -29,6 +31,21 @@ class FileFacts(msgspec.Struct, frozen=True):
     frames: int = 0
     damaged: int = 0
     beside: int = 0
+    redacted: bool = False
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What was asked for, and so may show: ``people`` as a redaction takes it, with how many there
+    are in the gallery, in how many photos; ``spans`` outside of which all may; other faces over
+    those of the input. ``start`` and ``stop`` are the input's frames that were compared."""
+
+    people: People = "all"
+    persons: int = 0
+    photos: int = 0
+    spans: str = ""
+    replaced: bool = False
+    start: int = 0
+    stop: int | None = None
 
 
 class ModelFacts(msgspec.Struct, frozen=True):
@@ -92,17 +109,20 @@ class AuditReport(msgspec.Struct, frozen=True):
     """Everything that an audit has to say.
 
     ``findings`` are exposures; ``doubtful`` finds are for a person to judge, ``kept``
-    ones were asked for. ``every``: seconds between two looks at who a face is.
+    ones were ``asked`` for. ``every``: seconds between two looks at who a face is. ``mistaken``:
+    why these may not be the files that were meant; it is among the ``remarks`` too.
     """
 
     mpflow: str
     made: str
     input: FileFacts
     output: FileFacts
+    asked: Asked
     models: tuple[ModelFacts, ...]
     limits: Limits
     every: float
     timing: Timing
+    mistaken: tuple[str, ...]
     remarks: tuple[str, ...]
     findings: tuple[Finding, ...]
     doubtful: tuple[Finding, ...]
@@ -112,11 +132,11 @@ class AuditReport(msgspec.Struct, frozen=True):
     @property
     def exit_status(self) -> int:
         """EXIT_EXPOSED where a face shows, EXIT_DEGRADED where not all could be looked at or
-        compared."""
+        compared, or the files are not what they are taken for."""
         if self.findings:
             return EXIT_EXPOSED
         output = self.output
-        in_part = output.damaged or output.beside or self.timing.is_doubtful
+        in_part = output.damaged or output.beside or self.timing.is_doubtful or self.mistaken
         return EXIT_DEGRADED if in_part else EXIT_OK
 
     def as_data(self) -> dict[str, Any]:

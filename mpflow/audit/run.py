@@ -34,7 +34,7 @@ from mpflow.models.sface import SFace
 from mpflow.models.store import ModelStore
 from mpflow.pipeline import Pipeline
 from mpflow.showing import Clock, frames_of
-from mpflow.spec import Job, JobSpec, MediaInfo
+from mpflow.spec import REDACTED, REDACTED_IN_PART, Job, JobSpec, MediaInfo
 from mpflow.tokens import Token
 
 _ROLES = {
@@ -162,8 +162,22 @@ def _file(path: Path, media: MediaInfo, pipeline: Pipeline) -> FileFacts:
     report = pipeline.report
     frames, damaged = (0, 0) if report is None else (report.frames_written, report.damaged)
     return FileFacts(
-        str(path), sha256_of(path), media.size, width, height, frames, damaged, _beside(media)
+        str(path),
+        sha256_of(path),
+        media.size,
+        width,
+        height,
+        frames,
+        damaged,
+        _beside(media),
+        redacted=_is_redacted(media),
     )
+
+
+def _is_redacted(media: MediaInfo) -> bool:
+    """Whether a file's comment says that it was redacted."""
+    notes = (REDACTED, REDACTED_IN_PART)
+    return any(note in value for value in media.metadata.values() for note in notes)
 
 
 def _beside(media: MediaInfo) -> int:

@@ -29,7 +29,7 @@ MEANINGS = {
     Verdict.UNEXPLAINED: "the second detector sees a face where the input's detector found none",
     Verdict.DOUBTFUL: "no failure, for a person to judge: found, but faintly and in no enlarged"
     " look, or where a face that may show was seen only before or after",
-    Verdict.KEPT: "it is left open as asked, by the gallery",
+    Verdict.KEPT: "it is left open as asked",
     Verdict.REPLACED: "a face is seen that has no detail of the input's and is not like the person",
     Verdict.COVERED: "nothing of a face is found",
 }

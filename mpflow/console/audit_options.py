@@ -16,7 +16,8 @@ Exit status:
   1    internal error
   2    wrong usage or configuration, or a file that cannot be written
   3    input or output missing or unreadable
-  5    no face shows, but parts of the output were not seen: damaged, or one more picture stream
+  5    no face shows, but parts of the output were not seen (damaged, one more picture stream), or
+       input and output do not go together: other frames, the same file, swapped
   6    not enough disk, shared memory or memory
   7    a face shows: it is recognisable, visible, unchanged or unexplained
   130  stopped by Ctrl-C; 143 by SIGTERM or SIGHUP"""

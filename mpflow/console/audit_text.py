@@ -15,7 +15,7 @@ from mpflow.audit.verdicts import MEANINGS, Verdict
 from mpflow.audit.words import counted, span
 
 if TYPE_CHECKING:
-    from mpflow.audit.report import AuditReport, FileFacts
+    from mpflow.audit.report import Asked, AuditReport, FileFacts
 
 MOST_ROWS = 100
 _LONGEST_FRAMES = 28
@@ -53,8 +53,23 @@ def _statement(report: AuditReport) -> Iterator[str]:
     timing = report.timing
     tracks = counted(len(report.tracks), "track")
     yield f"  compared: {counted(timing.paired, 'frame')} of both, {tracks} of faces in the input"
+    yield f"  allowed to show: {'; '.join(_allowed(report.asked)) or 'nobody'}"
     for remark in report.remarks:
         yield f"  note: {remark}"
+
+
+def _allowed(asked: Asked) -> Iterator[str]:
+    """What may show because somebody asked for it: whoever signs the report signs that too."""
+    gallery = f"of a gallery ({counted(asked.photos, 'photo')})"
+    people = "the one person" if asked.persons == 1 else f"the {asked.persons} people"
+    if asked.people == "except":
+        yield f"{people} {gallery}, by --keep"
+    elif asked.people == "only":
+        yield f"whoever is surely none of {people} {gallery}, by --only"
+    if asked.spans:
+        yield f"everybody outside of --spans {asked.spans}"
+    if asked.replaced:
+        yield "other faces over those of the input, by --replaced"
 
 
 def _file(name: str, file: FileFacts) -> Iterator[str]:
@@ -121,3 +136,5 @@ def _unseen(report: AuditReport) -> Iterator[str]:
         yield "; frames may have been compared with other frames than they were made of"
     if timing.extra:
         yield f"; {counted(timing.extra, 'frame')} could not be compared"
+    if report.mistaken:
+        yield "; but these may not be the files that were meant"

@@ -9,7 +9,7 @@ import pytest
 from audited import OUTPUT, finding, report
 
 from mpflow.audit.order import Order
-from mpflow.audit.report import AuditReport, Timing
+from mpflow.audit.report import Asked, AuditReport, Timing
 from mpflow.audit.verdicts import Verdict
 from mpflow.audit.words import clock, span
 from mpflow.console.audit_text import MOST_ROWS, report_lines
@@ -38,6 +38,8 @@ TWO_VIEWS = msgspec.structs.replace(OUTPUT, beside=1)
         (report(timing=Timing(50, 9, 0, tail=9, order=Order.IN_ORDER)), 0),
         (report(timing=Timing(50, 9, 0)), 0),  # gaps: the others have their time stamps
         (report(timing=Timing(50, 0, 0, shift=0.3)), 0),
+        (report(mistaken=("swapped?",)), 5),
+        (report(findings=(EXPOSED,), mistaken=("swapped?",)), 7),
     ],
 )
 def test_the_exit_status_says_whether_a_face_shows(made: AuditReport, status: int) -> None:
@@ -61,6 +63,24 @@ def test_the_words_begin_with_what_was_checked_with_what() -> None:
     assert lines[-1] == "no face shows in the output"
 
 
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (Asked(), "allowed to show: nobody"),
+        (Asked("except", 1, 2), "the one person of a gallery (2 photos), by --keep"),
+        (Asked("only", 3, 4), "surely none of the 3 people of a gallery (4 photos), by --only"),
+        (Asked(spans="1-2,f9-"), "everybody outside of --spans 1-2,f9-"),
+        (Asked("except", 2, 2, replaced=True), "by --keep; other faces over those of the input"),
+    ],
+)
+def test_whoever_signs_sees_what_was_allowed(asked: Asked, says: str) -> None:
+    made = report(asked=asked, kept=(KEPT,))
+    (line,) = [line for line in report_lines(made) if "allowed to show" in line]
+    assert says in line
+    assert made.as_data()["asked"]["spans"] == asked.spans
+    assert not any("gallery" in line for line in report_lines(report(kept=(KEPT,))))
+
+
 def test_every_finding_is_a_row_and_every_verdict_is_explained() -> None:
     made = report(findings=(EXPOSED,), doubtful=(DOUBTFUL,), kept=(KEPT,))
     lines = list(report_lines(made))
@@ -77,6 +97,8 @@ def test_what_is_kept_or_damaged_is_part_of_the_last_word() -> None:
     *_, damaged = report_lines(report(output=DAMAGED))
     assert damaged == "no face shows in the output; what is damaged was not seen"
     *_, views = report_lines(report(output=TWO_VIEWS))
+    *_, mistaken = report_lines(report(mistaken=("swapped?",)))
+    assert mistaken.endswith("; but these may not be the files that were meant")
     assert views == "no face shows in the output; 1 more picture stream of it went unseen"
     *_, longer = report_lines(report(timing=Timing(50, 0, 2)))
     assert longer == "no face shows in the output; 2 frames could not be compared"

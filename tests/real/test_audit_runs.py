@@ -111,6 +111,17 @@ def test_a_redacted_film_is_clean_and_says_how_that_is_known(source: Path, cover
     assert [len(file.sha256) for file in (report.input, report.output, *report.models)] == [64] * 5
 
 
+def test_the_same_file_twice_and_swapped_files_are_not_signed_for(
+    source: Path, covered: Path
+) -> None:
+    same = look(covered, covered).report
+    assert (same.exit_status, same.findings) == (5, ())
+    assert "the same file" in same.mistaken[0]
+    swapped = look(covered, source).report
+    assert swapped.exit_status in (5, 7)
+    assert "are input and output swapped?" in swapped.mistaken[0]
+
+
 def test_a_second_view_in_the_output_is_not_passed_over(source: Path, covered: Path) -> None:
     both = covered.with_name("views.mkv")
     with ExitStack() as stack:
@@ -184,6 +195,8 @@ def test_a_kept_person_is_listed_as_kept_and_without_the_gallery_as_visible(
     mpflow.run(mpflow.RunSpec(source, output, preset="redact-except", set=settings))
     kept = look(source, output, people="except", gallery=gallery).report
     assert kept.exit_status == 0
+    asked = kept.asked.people, kept.asked.persons, kept.asked.photos
+    assert asked == ("except", 1, 1)
     (row,) = kept.kept
     assert (row.frames, row.verdict) == ("0-7", Verdict.KEPT)
     strict = look(source, output).report

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mpflow.audit.findings import Finding, Mark, finding_of
-from mpflow.audit.report import AuditReport, FileFacts, ModelFacts, Timing, TrackFacts
+from mpflow.audit.report import Asked, AuditReport, FileFacts, ModelFacts, Timing, TrackFacts
 from mpflow.audit.verdicts import Limits, Verdict
 
 FILE = FileFacts("in.mp4", "a" * 64, 1000, 160, 120, 50)
@@ -29,10 +29,12 @@ def report(**values: Any) -> AuditReport:
         made="2030-01-02T03:04:05+00:00",
         input=FILE,
         output=OUTPUT,
+        asked=Asked(),
         models=(ModelFacts("embedder", "sface", "c" * 64),),
         limits=Limits(),
         every=0.5,
         timing=Timing(50, 0, 0),
+        mistaken=(),
         remarks=(),
         findings=(),
         doubtful=(),
