@@ -2,7 +2,8 @@
 
     python -m mpflow.conformance package.module:Class [KEY=VALUE ...] [--input FILE]
 
-Checked, at exactly the smallest ring: it opens, begins twice in one process, gives every frame on
+Checked, at exactly the smallest ring, and at the smallest in which it may keep back all it likes:
+it opens, begins twice in one process, gives every frame on
 once and in order (with two workers where the stage has no memory), flushes what it holds at the
 end of the stream, returns every lease, lets go of every array, and closes.
 """
@@ -22,7 +23,7 @@ import yaml
 from mpflow.config import resolve
 from mpflow.errors import ContractError, MpflowError
 from mpflow.frame import Frame
-from mpflow.graph import Demand, minimum_slots
+from mpflow.graph import Demand, minimum_slots, uncut_slots
 from mpflow.importer import AnyStageClass, build, stage_class, target_of
 from mpflow.pipeline import Pipeline
 from mpflow.session import Session
@@ -132,18 +133,38 @@ def check(stage: str, options: Mapping[str, Any] | None = None, *, source: str =
     """
     target = target_of(stage)
     spec = StageSpec("checked", target, dict(options or {}))
-    with tempfile.TemporaryDirectory(prefix="mpflow-check-") as folder:
-        if issubclass(stage_class(target), Sink):
-            _check_sink(spec, Path(folder), source)
-        else:
-            _check_giver(spec, Path(folder), source)
+    is_sink = issubclass(stage_class(target), Sink)
+    workers = _workers_of(spec)
+    for slots in _slots_for(spec, workers):
+        with tempfile.TemporaryDirectory(prefix="mpflow-check-") as folder:
+            if is_sink:
+                _check_sink(spec, Path(folder), source, slots)
+            else:
+                _check_giver(spec, Path(folder), source, slots, workers)
 
 
-def _check_giver(spec: StageSpec, folder: Path, source: str) -> None:
+def _workers_of(spec: StageSpec) -> int:
+    """Two of a stage that has no memory."""
+    cls = stage_class(spec.target)
+    return 2 if issubclass(cls, Stage) and not cls.ordered else 1
+
+
+def _slots_for(spec: StageSpec, workers: int) -> list[int]:
+    """The smallest ring, and the smallest in which nothing that the stage keeps back is cut."""
+    checked = build(spec, StageContext("checked", workers=workers))
+    demand = Demand()
+    if isinstance(checked, Stage):
+        demand = Demand(checked.holds, least_holds=checked.least_holds)
+    elif isinstance(checked, Sink):
+        demand = Demand(checked.holds)
+    demands = [demand] * workers
+    return sorted({minimum_slots(demands), uncut_slots(demands)})
+
+
+def _check_giver(spec: StageSpec, folder: Path, source: str, slots: int, workers: int) -> None:
     """A source or a stage: take its frames ourselves, round after round in the same process."""
     cls = stage_class(spec.target)
     is_stage = issubclass(cls, Stage)
-    workers = 2 if issubclass(cls, Stage) and not cls.ordered else 1
     entry = {
         "stage": spec.target,
         "name": "checked",
@@ -151,7 +172,7 @@ def _check_giver(spec: StageSpec, folder: Path, source: str) -> None:
         "workers": workers,
     }
     stages = [_ours(Pattern), _ours(OneFace), entry] if is_stage else [entry]
-    preset = _preset(folder, [*stages, _ours(Nothing)], workers, spec)
+    preset = _preset(folder, [*stages, _ours(Nothing)], slots)
     with Pipeline(RunSpec(source, preset=preset)) as pipeline:
         for number in range(1, ROUNDS + 1):
             seqs = [token.seq for token, _ in pipeline]
@@ -165,9 +186,9 @@ def _check_giver(spec: StageSpec, folder: Path, source: str) -> None:
             _require_returned(spec, left)
 
 
-def _check_sink(spec: StageSpec, folder: Path, source: str) -> None:
+def _check_sink(spec: StageSpec, folder: Path, source: str, slots: int) -> None:
     entry = {"stage": spec.target, "name": "checked", "options": spec.options}
-    preset = _preset(folder, [_ours(Pattern), _ours(OneFace), entry], 1, spec)
+    preset = _preset(folder, [_ours(Pattern), _ours(OneFace), entry], slots)
     suffix = getattr(stage_class(spec.target), "suffix", "") or ".mp4"
     with Session() as session:
         session.open(resolve(preset).spec)
@@ -193,11 +214,8 @@ def _require_returned(spec: StageSpec, left: int) -> None:
         )
 
 
-def _preset(folder: Path, stages: Sequence[dict[str, Any]], workers: int, spec: StageSpec) -> str:
-    """A preset file with the smallest ring that these workers allow."""
-    checked = build(spec, StageContext("checked"))
-    holds = checked.holds if isinstance(checked, (Stage, Sink)) else 0
-    slots = minimum_slots([Demand(holds)] * workers)
+def _preset(folder: Path, stages: Sequence[dict[str, Any]], slots: int) -> str:
+    """A preset file with a ring of so many slots."""
     path = folder / "check.yaml"
     path.write_text(yaml.safe_dump({"stages": list(stages), "slots": slots}), encoding="utf-8")
     return str(path)

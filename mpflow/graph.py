@@ -3,6 +3,11 @@
 Worker numbers run through the whole pipeline, source first. A ring that is too small deadlocks:
 every slot could be held by a stage that waits for one more frame. So its minimum is what all
 workers may hold at once, plus one.
+
+    enough for all      batches as asked, every stage looks as far ahead as it likes
+    fewer slots         smaller batches; then, below what all hold, less look-ahead, the farthest
+                        first, down to what each stage can do with
+    fewer than that     no ring
 """
 
 from __future__ import annotations
@@ -23,8 +28,9 @@ SLACK_SLOTS = 6
 class Demand:
     """What one worker asks of the ring and of the supervisor, as it says when it is ready.
 
-    ``side_bytes`` is for arrays beside each picture. A ``spare`` one does not work at present, and
-    may later.
+    ``holds`` frames are kept back at most; with ``least_holds`` it does too (None: it cannot do
+    with fewer), and ``less_ahead`` says what that costs. ``side_bytes`` is for arrays beside each
+    picture. A ``spare`` one does not work at present, and may later.
     """
 
     holds: int = 0
@@ -34,6 +40,13 @@ class Demand:
     remembers: bool = False
     side_bytes: int = 0
     spare: bool = False
+    least_holds: int | None = None
+    less_ahead: str = ""
+
+    @property
+    def least(self) -> int:
+        """The fewest frames that it has to be able to keep back."""
+        return self.holds if self.least_holds is None else min(self.least_holds, self.holds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +93,19 @@ def side_bytes(spec: PipelineSpec, demands: Sequence[Demand]) -> int:
 
 
 def minimum_slots(demands: Sequence[Demand]) -> int:
-    """The fewest slots that cannot deadlock: all that is held back, plus one."""
+    """The fewest slots that cannot deadlock: all that has to be held back, plus one."""
+    return sum(demand.least for demand in demands) + 1
+
+
+def uncut_slots(demands: Sequence[Demand]) -> int:
+    """The fewest slots in which every stage looks as far ahead as it likes."""
     return sum(demand.holds for demand in demands) + 1
 
 
 def comfortable_slots(demands: Sequence[Demand]) -> int:
     """Enough that every worker has a batch in hand and, unless it is spare, one in front of it."""
     batches = sum(demand.max_batch * (1 if demand.spare else 2) for demand in demands)
-    return minimum_slots(demands) + batches + SLACK_SLOTS
+    return uncut_slots(demands) + batches + SLACK_SLOTS
 
 
 def patient_slots(demands: Sequence[Demand], rate: float, seconds: float) -> int:
@@ -96,13 +114,27 @@ def patient_slots(demands: Sequence[Demand], rate: float, seconds: float) -> int
     return comfortable_slots(demands) + ceil(rate * seconds)
 
 
+def cut_holds(demands: Sequence[Demand], slots: int) -> tuple[int, ...]:
+    """How many frames each worker may keep back in a ring of so many slots.
+
+    The farthest look-ahead is cut first, until all of them and one more frame fit; none is below
+    what its stage can do with.
+    """
+    most = max((demand.holds for demand in demands), default=0)
+    while True:
+        holds = tuple(max(demand.least, min(demand.holds, most)) for demand in demands)
+        if most <= 0 or sum(holds) < slots:
+            return holds
+        most -= 1
+
+
 def cut_batches(demands: Sequence[Demand], slots: int) -> tuple[int, ...]:
     """The largest batch of each worker in a ring of so many slots; 1 at least.
 
     A batch that the ring cannot fill beside all that is held back waits for frames in vain. So
     the largest batches are cut first, until one of each fits.
     """
-    room = slots - minimum_slots(demands)
+    room = slots - sum(cut_holds(demands, slots)) - 1
     sizes = [demand.max_batch for demand in demands]
     most = max(sizes, default=1)
     while most > 1 and sum(min(size, most) for size in sizes) > room:
@@ -127,7 +159,7 @@ def ring_slots(  # noqa: PLR0913 - the figures of one sum
     least = minimum_slots(demands)
     if asked and asked < least:
         raise ResourceError(
-            f"a ring of {asked} slots is too small: the stages hold up to {least - 1} at once",
+            f"a ring of {asked} slots is too small: the stages have to hold {least - 1} at once",
             cure=f"use at least {least} slots, or smaller batches",
         )
     fitting = (budget - fixed_bytes) // bytes_per_slot

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from mpflow.graph import MIB, Demand, cut_batches
+from mpflow.graph import MIB, Demand, cut_batches, cut_holds
 from mpflow.importer import check_input
 from mpflow.launch import Handle
 from mpflow.orders import Task
@@ -24,6 +24,7 @@ class JobRing:
     segment: Segment
     bells: list[Bell]
     batches: Sequence[int]
+    holds: Sequence[int]
     remembers: bool
     log: int
     sound: tuple[socket.socket, ...] = ()
@@ -51,13 +52,14 @@ class JobRing:
             raise
         geometry = segment.geometry
         tell("debug", f"ring of {geometry.slots} slots, {geometry.total_bytes / MIB:.0f} MiB")
-        if text := shortage(demands, geometry.slots):
+        if text := shortage(spec, demands, geometry.slots):
             tell("warning", text)
         bells = [Bell.create() for _ in spec.stages]
         remembers = any(demand.remembers for demand in demands)
         batches = cut_batches(demands, geometry.slots)
+        holds = cut_holds(demands, geometry.slots)
         sound = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) if spec.live else ()
-        return cls(segment, bells, batches, remembers, log, sound)
+        return cls(segment, bells, batches, holds, remembers, log, sound)
 
     def descriptors(self, stage: int) -> list[int]:
         """What a worker of a stage is given of it, in the order of its ``begin``.
@@ -75,6 +77,7 @@ class JobRing:
             spec.on_failure,
             spec.no_face_for,
             self.batches[worker],
+            self.holds[worker],
             live=spec.live,
             max_latency=spec.max_latency,
             ttl=spec.lifetime,

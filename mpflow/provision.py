@@ -16,10 +16,13 @@ from mpflow.graph import (
     Demand,
     comfortable_slots,
     cut_batches,
+    cut_holds,
     minimum_slots,
     patient_slots,
+    plan_workers,
     ring_slots,
     side_bytes,
+    uncut_slots,
 )
 from mpflow.machine import memory_available, shared_memory_free
 from mpflow.picture import PictureLayout
@@ -84,18 +87,31 @@ def make_ring(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -
                 raise ResourceError(f"shared memory is full: {error}", cure=_SHM_CURE) from error
 
 
-def shortage(demands: Sequence[Demand], slots: int) -> str:
+def shortage(spec: PipelineSpec, demands: Sequence[Demand], slots: int) -> str:
     """What a ring of so many slots costs, as a sentence; empty while every batch fits in it."""
     before = tuple(demand.max_batch for demand in demands)
     after = cut_batches(demands, slots)
-    one_each = minimum_slots(demands) + len(demands)
+    one_each = uncut_slots(demands) + len(demands)
     if after == before and slots >= one_each:
         return ""
     cut = f", and batches are cut from {max(before)} to {max(after)} frames"
     return (
         f"the frame ring has {slots} slots where {comfortable_slots(demands)} would help"
         f"{'' if after == before else cut}: it may run slower"
+        f"{''.join(_less_ahead(spec, demands, slots))}"
     )
+
+
+def _less_ahead(spec: PipelineSpec, demands: Sequence[Demand], slots: int) -> list[str]:
+    """Whose look-ahead is cut in a ring of so many slots, and what that costs, each once."""
+    holds = cut_holds(demands, slots)
+    told = {
+        plan.spec.name: f"; {plan.spec.name} keeps {most} frames back instead of {demand.holds}"
+        f"{demand.less_ahead and f': {demand.less_ahead}'}"
+        for plan, demand, most in zip(plan_workers(spec), demands, holds, strict=True)
+        if most < demand.holds
+    }
+    return list(told.values())
 
 
 def _wanted(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -> int:

@@ -119,7 +119,7 @@ class StageRunner:
     def _start_over(self) -> None:
         """Bring a stage that remembers or holds frames back to what its finished frames say."""
         self._cut_short = False
-        if self._stage.holds or self._stage.remembers:
+        if self._stage.may_hold or self._stage.remembers:
             self._stage.begin(self._job)
             self._recall()
 
@@ -154,12 +154,21 @@ class StageRunner:
             if not self._shedder.drops(lease) and (work := self._accept(lease, started)):
                 works.append(work)
         self._process(works, started)
-        if len(self._held) > self._stage.holds + len(self._again):
-            raise ContractError(
-                f"stage {self._desk.name} keeps {len(self._held)} frames"
-                f" but declares holds = {self._stage.holds}",
-                cure="yield a token for every frame, or declare what the stage holds back",
+        if len(self._held) > self._stage.may_hold + len(self._again):
+            raise self._holds_too_many()
+
+    def _holds_too_many(self) -> ContractError:
+        stage, name, held = self._stage, self._desk.name, len(self._held)
+        if stage.may_hold < stage.holds:
+            return ContractError(
+                f"stage {name} keeps {held} frames and declares least_holds = {stage.least_holds},"
+                f" but does not do with {stage.may_hold}",
+                cure="keep no more than may_hold back, or leave least_holds as it is",
             )
+        return ContractError(
+            f"stage {name} keeps {held} frames but declares holds = {stage.holds}",
+            cure="yield a token for every frame, or declare what the stage holds back",
+        )
 
     def _work_again(self) -> None:
         """Work again on frames whose batch failed: suspects one by one, others as many as fit."""
@@ -175,7 +184,7 @@ class StageRunner:
         """Open a frame's card; None when there is nothing to do here and it was given on."""
         token = replace(wire.unpack(lease.token), retries=lease.retries)
         token = self._heed.note_mode(token)
-        self._cut_short |= CUT_SHORT in token.fields and self._stage.holds > 0
+        self._cut_short |= CUT_SHORT in token.fields and self._stage.may_hold > 0
         if token.wants(self._desk.name) and self._heed.left_out:
             token = self._heed.leave_out(token)
         if not token.wants(self._desk.name):
@@ -232,7 +241,7 @@ class StageRunner:
             self._batches.ran_out(len(seqs))
         else:
             outcome = self._failures.decide(error, left)  # raises what ends the run
-        undone = list(self._held.values()) if self._stage.holds else left
+        undone = list(self._held.values()) if self._stage.may_hold else left
         for held in undone:
             held.frame.end()
             self._desk.ring.undo(held.lease)

@@ -276,13 +276,15 @@ class VideoInfo(Value, frozen=True):
 class Rules(Value, frozen=True):
     """What a worker is told of the run's rules; see PipelineSpec.
 
-    ``batch`` is the largest batch that the ring and the device have room for; 0 for any.
+    ``batch`` is the largest batch that the ring and the device have room for; 0 for any. ``holds``
+    is how many frames the stage may keep back in this ring; None for as many as it says.
     """
 
     retries: int = 0
     on_failure: OnFailure = "fail"
     no_face_for: float = 0.0
     batch: int = 0
+    holds: int | None = None
     live: bool = False
     max_latency: float = 0.0
     ttl: float = 0.0

@@ -219,6 +219,12 @@ class Stage(_Base[O_co]):
     fresh worker.
     """
 
+    less_ahead: ClassVar[str] = ""
+    """What it costs when the stage may not keep all of ``holds`` back, as the end of a sentence."""
+
+    room: int | None = None
+    """How many frames it may keep back in this job; set before ``begin``, None for all it likes."""
+
     tunable: ClassVar[tuple[str, ...]] = ()
     """Names of options that may be changed while a job runs; see ``tune``."""
 
@@ -242,6 +248,21 @@ class Stage(_Base[O_co]):
         return 0
 
     @property
+    def least_holds(self) -> int:
+        """How many of them it can do with, where memory is short; ``holds``, unless it says less.
+
+        A stage that says less heeds ``may_hold``.
+        """
+        return self.holds
+
+    @property
+    def may_hold(self) -> int:
+        """The most frames it may keep back in this job: ``holds``, or as many as there is room for.
+        It does not change between ``begin`` and ``end``.
+        """
+        return self.holds if self.room is None else min(self.holds, self.room)
+
+    @property
     def side_bytes(self) -> int:
         """The most bytes of arrays it keeps beside one picture (``Frame.attach``), by the sum of
         ``mpflow.side.bytes_for``."""
@@ -260,7 +281,7 @@ class Stage(_Base[O_co]):
         No array made from a frame may be alive when its token is yielded: a local variable of
         the generator counts, so do pixel work in a method of its own.
 
-        A frame may be held back (at most ``holds`` of them) and its token yielded by a later
+        A frame may be held back (at most ``may_hold`` of them) and its token yielded by a later
         call or by ``flush``. Each token is given on as soon as it is yielded.
         """
 

@@ -159,6 +159,8 @@ class Worker:
 
     def _run(self, stage: AnyStage, task: Task, desk: Desk, log: int, sound: int) -> None:
         job = Job(task.job, task.media, sound)
+        if isinstance(stage, Stage):
+            stage.room = task.rules.holds
         try:
             with self._building() if task.job.resume else contextlib.nullcontext():
                 stage.begin(job)
@@ -265,6 +267,8 @@ def _demand_of(stage: AnyStage) -> Demand:
                 stage.changes_pixels,
                 remembers=stage.remembers,
                 side_bytes=stage.side_bytes,
+                least_holds=stage.least_holds,
+                less_ahead=stage.less_ahead,
             )
         case Sink():
             return Demand(stage.holds, restartable=stage.restartable)

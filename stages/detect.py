@@ -79,6 +79,7 @@ class Detect(Stage[DetectOptions]):
 
     Options = DetectOptions
     gives = ("faces",)
+    less_ahead = "it looks at more frames, which takes longer"
     tunable = ("every", "size", "side", "threads", "score", "weak")
     advice = "a smaller size, more workers, every=auto or a GPU would help"
 
@@ -93,6 +94,11 @@ class Detect(Stage[DetectOptions]):
     def holds(self) -> int:
         """The most frames that wait for the next look."""
         return self._ahead
+
+    @property
+    def least_holds(self) -> int:
+        """None at all: a frame that cannot wait is looked at itself."""
+        return 0
 
     @property
     def max_batch(self) -> int:
@@ -118,9 +124,9 @@ class Detect(Stage[DetectOptions]):
         self._say_what_every_does()
 
     def begin(self, job: Job) -> None:
-        """Note how the pictures of this input are turned."""
+        """Note how the pictures of this input are turned, and how many may wait."""
         self._turns = round(job.media.video.rotation / 90) % 4
-        self._carrier.forget()
+        self._carrier.forget(self.may_hold)
 
     def recall(self, tokens: Iterable[Token]) -> None:
         """Go on looking as the worker before would have."""

@@ -74,12 +74,18 @@ class Embed(Stage[EmbedOptions]):
     gives = ("identities",)
     ordered = True
     remembers = True
+    less_ahead = "people are recognised later, and covered until then"
     advice = "again=5, or a GPU, would help"
 
     @property
     def holds(self) -> int:
         """The most frames that wait for what later ones say."""
         return self.options.ahead
+
+    @property
+    def least_holds(self) -> int:
+        """One, which tells a fresh worker whose face will look strange on the next frame."""
+        return min(1, self.options.ahead)
 
     def open(self) -> None:
         """Load the networks, and read the gallery; raises ConfigError for one of no use."""
@@ -130,7 +136,7 @@ class Embed(Stage[EmbedOptions]):
         """Look at whoever is due, then give on what has waited long enough."""
         for work in batch:
             self._waiting.append(self._follow(work.token, work.frame))
-            while len(self._waiting) > self.options.ahead:
+            while len(self._waiting) > self.may_hold:
                 yield self._next()
 
     def flush(self) -> Iterator[Token]:
@@ -196,10 +202,10 @@ class Embed(Stage[EmbedOptions]):
 
         token = self._waiting[0][0]
         moments = [moment for _, moment in self._waiting]
+        wary = self.may_hold < self.options.ahead
         self._waiting.popleft()
         marked = [
-            replace(face, identity=None if face.track is None else settled(face.track, moments))
-            for face in token.faces
+            replace(face, identity=settled(face.track, moments, wary=wary)) for face in token.faces
         ]
         if slips := next_slips(moments[1:]):
             token = token.with_field(NEXT_STRANGE, slips)

@@ -75,6 +75,7 @@ class Landmarks(Stage[LandmarksOptions]):
     needs = ("faces",)
     gives = ("meshes", "poses")
     tunable = ("score",)
+    less_ahead = "meshes tremble more"
     advice = "more workers with smooth=0, or a GPU, would help"
 
     def __init__(self, options: LandmarksOptions, context: StageContext) -> None:
@@ -87,6 +88,11 @@ class Landmarks(Stage[LandmarksOptions]):
     def holds(self) -> int:
         """The most frames that wait for later ones."""
         return self._ahead
+
+    @property
+    def least_holds(self) -> int:
+        """None at all: frames before say how to steady a mesh, too."""
+        return 0
 
     @property
     def max_batch(self) -> int:
@@ -125,7 +131,7 @@ class Landmarks(Stage[LandmarksOptions]):
         from mpflow.models.smoothing import Window
 
         self._turned = float(job.media.video.rotation)
-        self._window = Window(2 * self._smooth - self._ahead, self._ahead)
+        self._window = Window(2 * self._smooth - self.may_hold, self.may_hold)
         self._waiting: deque[Fitted] = deque()
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
@@ -133,7 +139,7 @@ class Landmarks(Stage[LandmarksOptions]):
         for fitted in self._fitted(batch):
             self._waiting.append(fitted)
             self._note(fitted)
-        while len(self._waiting) > self._ahead:
+        while len(self._waiting) > self.may_hold:
             yield self._next()
 
     def flush(self) -> Iterator[Token]:

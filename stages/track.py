@@ -71,6 +71,10 @@ class Track(Stage[TrackOptions]):
     gives = ("faces", "tracks")  # it finds faces that were missed
     ordered = True
     remembers = True
+    less_ahead = (
+        "faces that are missed for longer are covered from one side only, and new ones less long"
+        " before they are found"
+    )
     advice = "it works on numbers only: look for what else is slow"
 
     @property
@@ -78,16 +82,21 @@ class Track(Stage[TrackOptions]):
         """The frames that wait for later ones."""
         return self.options.ahead
 
+    @property
+    def least_holds(self) -> int:
+        """None at all: as in live runs, faces that are missed are covered by where they were."""
+        return 0
+
     def begin(self, job: Job) -> None:
         """Forget all tracks."""
         from mpflow.tracking.filling import Reach
         from mpflow.tracking.follower import Follower
         from mpflow.tracking.tracks import Tracker
 
-        options = self.options
-        self._tracker = Tracker(options.bridge, options.reach, options.ahead)
+        options, ahead = self.options, self.may_hold
+        self._tracker = Tracker(options.bridge, options.reach, ahead)
         reach = Reach(options.before, options.after)
-        self._follower = Follower(self._tracker, reach, options.ahead, options.smooth)
+        self._follower = Follower(self._tracker, reach, ahead, options.smooth)
         self._memories: dict[int, Memory] = {}
         self._sample: Sample | None = None
         self._next_cut: bool | None = None

@@ -7,9 +7,11 @@ from mpflow.graph import (
     Demand,
     comfortable_slots,
     cut_batches,
+    cut_holds,
     minimum_slots,
     plan_workers,
     ring_slots,
+    uncut_slots,
     worker_threads,
 )
 from mpflow.spec import PipelineSpec, StageSpec
@@ -92,4 +94,62 @@ def test_the_largest_batches_are_cut_first_when_the_ring_is_small(
 
 
 def test_an_empty_pipeline_has_no_batches() -> None:
-    assert cut_batches((), 5) == ()
+    assert cut_batches((), 5) == cut_holds((), 5) == ()
+
+
+LOOKING_AHEAD = (
+    Demand(),
+    Demand(holds=4, max_batch=2, least_holds=0),
+    Demand(holds=10, least_holds=0),
+    Demand(holds=12, least_holds=1),
+    Demand(holds=3),
+)
+
+
+def test_the_minimum_is_what_stages_can_do_with() -> None:
+    assert minimum_slots(LOOKING_AHEAD) == 5
+    assert uncut_slots(LOOKING_AHEAD) == 30
+    assert comfortable_slots(LOOKING_AHEAD) > 30 + 2 * 2
+    assert minimum_slots([Demand(holds=2, least_holds=7)]) == 3
+
+
+@pytest.mark.parametrize(
+    ("slots", "holds"),
+    [
+        (100, (0, 4, 10, 12, 3)),
+        (30, (0, 4, 10, 12, 3)),
+        (29, (0, 4, 10, 11, 3)),
+        (28, (0, 4, 10, 10, 3)),
+        (27, (0, 4, 9, 9, 3)),
+        (26, (0, 4, 9, 9, 3)),
+        (15, (0, 3, 3, 3, 3)),
+        (8, (0, 1, 1, 1, 3)),
+        (6, (0, 0, 0, 1, 3)),
+        (5, (0, 0, 0, 1, 3)),
+    ],
+)
+def test_the_farthest_look_ahead_is_cut_first_and_what_a_stage_needs_never(
+    slots: int, holds: tuple[int, ...]
+) -> None:
+    assert cut_holds(LOOKING_AHEAD, slots) == holds
+    assert sum(holds) < slots
+
+
+def test_batches_are_cut_before_any_look_ahead() -> None:
+    assert cut_batches(LOOKING_AHEAD, 36) == (1, 2, 1, 1, 1)
+    assert cut_batches(LOOKING_AHEAD, 30) == (1, 1, 1, 1, 1)
+    assert cut_holds(LOOKING_AHEAD, 30) == (0, 4, 10, 12, 3)
+    assert cut_batches(LOOKING_AHEAD, 5) == (1, 1, 1, 1, 1)
+
+
+def test_a_ring_is_as_small_as_stages_can_do_with() -> None:
+    def slots(budget: int, asked: int = 0) -> int:
+        return ring_slots(
+            LOOKING_AHEAD, bytes_per_slot=100, fixed_bytes=0, asked=asked, budget=budget
+        )
+
+    assert slots(500) == 5
+    assert slots(10_000, asked=5) == 5
+    for too_little in ({"budget": 499}, {"budget": 500, "asked": 4}):
+        with pytest.raises(ResourceError):
+            slots(**too_little)

@@ -135,14 +135,38 @@ def test_pictures_larger_than_any_ring_are_refused(machine) -> None:
     ],
 )
 def test_a_shortage_that_costs_batches_is_told_in_one_sentence(slots: int, text: str) -> None:
-    told = shortage(DEMANDS, slots)
+    told = shortage(spec(), DEMANDS, slots)
     assert text in told
     assert bool(told) == bool(text)
 
 
 def test_a_ring_with_less_than_a_frame_for_everybody_is_told_too() -> None:
-    singles = (Demand(), Demand(), Demand(holds=2))
-    assert shortage(singles, 6) == ""
-    assert shortage(singles, 5) == (
-        "the frame ring has 5 slots where 15 would help: it may run slower"
+    singles = (Demand(), Demand(), Demand(), Demand(holds=2))
+    assert shortage(spec(), singles, 7) == ""
+    assert shortage(spec(), singles, 6) == (
+        "the frame ring has 6 slots where 17 would help: it may run slower"
     )
+
+
+def test_a_shortage_that_costs_look_ahead_says_whose_and_what_follows_each_once() -> None:
+    stages = tuple(
+        StageSpec(name, "x:Y", workers=2 if name == "look" else 1)
+        for name in ("decode", "look", "track", "encode")
+    )
+    looks = Demand(holds=3, max_batch=4, least_holds=0)
+    track = Demand(holds=10, least_holds=0, less_ahead="less is covered")
+    demands = (Demand(), looks, looks, track, Demand(holds=2))
+    told = shortage(PipelineSpec("p", stages), demands, 8)
+    assert told == (
+        "the frame ring has 8 slots where 47 would help, and batches are cut from 4 to 1 frames:"
+        " it may run slower; look keeps 1 frames back instead of 3;"
+        " track keeps 1 frames back instead of 10: less is covered"
+    )
+    assert "keeps" not in shortage(PipelineSpec("p", stages), demands, 19)
+
+
+def test_a_ring_too_small_for_all_look_ahead_is_made_all_the_same(machine) -> None:
+    asked = machine(shm=10_000)
+    far = (Demand(), Demand(holds=40, least_holds=0), Demand(), Demand(holds=3))
+    make_ring(spec(memory=40), FULL_HD, far)
+    assert minimum_slots(far) <= asked[0].slots < 40

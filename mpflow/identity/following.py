@@ -106,13 +106,16 @@ class Following:
             del self._present[track], self._known[track]
 
 
-def settled(track: int, moments: Sequence[Moment]) -> Mark:
-    """The mark of a track in the first of these moments.
+def settled(track: int | None, moments: Sequence[Moment], *, wary: bool = False) -> Mark:
+    """The mark of a track in the first of these moments; None without a track.
 
     Where nobody was sure then, the next ones that are sure count too, up to where the track may
-    have become another's. A frame on which it was not seen may be behind that already.
+    have become another's. A frame on which it was not seen may be behind that already; with fewer
+    moments than it takes to tell, be ``wary``: unless it is seen again in them, nobody is sure.
     """
     nearest = next((moment for moment in moments if track in moment.seen), None)
+    if track is None or (wary and nearest is None):
+        return None
     if nearest is not None and nearest is not moments[0] and track in nearest.slipped:
         return None
     for number, moment in enumerate(moments):

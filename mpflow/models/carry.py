@@ -91,8 +91,9 @@ class Carrier:
         self._last: Look | None = None
         self._waiting: list[Sight] = []
 
-    def forget(self) -> None:
-        """Another input begins, or the same one again."""
+    def forget(self, ahead: int) -> None:
+        """Another input begins, or the same one again; so many frames may wait from now on."""
+        self._ahead = ahead
         self._last, self._gap = None, 1
         self._waiting.clear()
 

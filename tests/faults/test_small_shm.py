@@ -12,6 +12,8 @@ from clips import Clip, make
 from commands import command_line
 from small_shm import in_shm_of, python
 
+from mpflow.models.store import ModelStore
+
 FULL_HD = Clip(pts=range(24), size=(1920, 1080), options={"preset": "ultrafast"})
 
 
@@ -58,6 +60,17 @@ def test_full_hd_runs_in_the_64_mebibytes_that_a_container_has(
     output = tmp_path / "out.mp4"
     ran = in_shm_of(64, command_line("run", full_hd, "-o", output, "--preset", tinting))
     assert ran.returncode == 0, ran.stderr
+    assert frames_of(output) == 24
+
+
+def test_faces_of_full_hd_are_covered_there_too_with_less_look_ahead(
+    tmp_path: Path, full_hd: Path, model_store: ModelStore
+) -> None:
+    output = tmp_path / "out.mp4"
+    ran = in_shm_of(64, command_line("run", full_hd, "-o", output))
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("the frame ring has") == 1
+    assert "track keeps 4 frames back instead of 10" in ran.stderr
     assert frames_of(output) == 24
 
 

@@ -417,7 +417,7 @@ def test_a_face_that_two_looks_running_see_is_covered_on_every_frame_between(
 def test_another_input_begins_with_a_look_and_nobody_waits() -> None:
     looker = Looker(always, ahead=3)
     looker.see(0, 1, every=5)
-    looker.carrier.forget()
+    looker.carrier.forget(ahead=3)
     assert looker.flush() == []
     looker.see(2, every=5)
     assert looker.looks == [0, 2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ import scenes
 import mpflow
 from mpflow.config import preset_names, resolve
 from mpflow.cover import Outline
-from mpflow.graph import Demand, minimum_slots
-from mpflow.importer import build
+from mpflow.graph import Demand, minimum_slots, uncut_slots
+from mpflow.importer import AnyStage, build
 from mpflow.models import align
 from mpflow.models.centerface import CenterFace
 from mpflow.models.letterbox import letterbox
@@ -172,9 +172,24 @@ def test_a_lossless_encode_differs_from_the_input_only_under_the_masks(
             assert np.array_equal(old[plane][~coarse], new[plane][~coarse])
 
 
+def demand_of(stage: AnyStage) -> Demand:
+    """What the shipped stages hold back is known before they are opened."""
+    match stage:
+        case Stage():
+            return Demand(stage.holds, least_holds=stage.least_holds)
+        case Sink():
+            return Demand(stage.holds)
+        case _:
+            return Demand()
+
+
+@pytest.mark.parametrize("smallest", [uncut_slots, minimum_slots])
 @pytest.mark.parametrize("preset", preset_names())
 def test_every_preset_runs_at_exactly_its_smallest_ring(
-    preset: str, tmp_path: Path, model_store: ModelStore
+    preset: str,
+    smallest: Callable[[Sequence[Demand]], int],
+    tmp_path: Path,
+    model_store: ModelStore,
 ) -> None:
     source = clips.make(tmp_path / "clip.mp4")
     settings: dict[str, str] = {}
@@ -184,12 +199,15 @@ def test_every_preset_runs_at_exactly_its_smallest_ring(
     stages = [build(each, StageContext(each.name)) for each in resolve(preset).spec.stages]
     fills_a_folder = bool(getattr(stages[-1], "within", ""))
     suffix = "" if fills_a_folder else getattr(stages[-1], "suffix", "") or ".mp4"
-    # what the shipped stages hold back is known before they are opened
-    holds = [each.holds for each in stages if isinstance(each, (Stage, Sink))]
-    slots = minimum_slots([Demand(holds=most) for most in holds])
+    demands = [demand_of(each) for each in stages]
+    if smallest(demands) == uncut_slots(demands) and smallest is minimum_slots:
+        pytest.skip("nothing of it can be cut")
+    slots = smallest(demands)
     report = run(source, tmp_path / f"out{suffix}", preset, slots=slots, **settings)
     assert report.slots == slots
     assert report.complete
+    cut = [text for text in report.warnings if "frames back instead of" in text]
+    assert len(cut) == (slots < uncut_slots(demands))
     if not report.live:
         assert report.frames_written == 30
         return
@@ -197,6 +215,25 @@ def test_every_preset_runs_at_exactly_its_smallest_ring(
     assert report.ledger is not None
     assert report.ledger.frames + report.missed == 30
     assert report.frames_written > 0
+
+
+def test_the_smallest_ring_looks_less_far_ahead_and_covers_what_the_largest_does(
+    tmp_path: Path, model_store: ModelStore
+) -> None:
+    source = model_store.path("carphone")
+    looks = {"detect__every": "auto", "detect__side": 640, "detect__weak": 0.3}
+    largest = faces_in(source, tmp_path, "tracks", **looks)
+    lines = tmp_path / "smallest.jsonl"
+    report = run(source, lines, "tracks", slots=1, **looks)
+    (told,) = [text for text in report.warnings if "frame ring" in text]
+    assert "detect keeps 0 frames back instead of 4: it looks at more frames" in told
+    assert "track keeps 0 frames back instead of 10: faces that are missed for longer" in told
+    tokens = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert len(tokens) == len(largest) == 120
+    assert {face["track"] for token in tokens for face in token["faces"]} == {0}
+    for token, faces in zip(tokens, largest, strict=True):
+        assert len(token["faces"]) == len(faces) == 1
+        assert token["faces"][0].get("sighting") != "carried"
 
 
 def test_a_variable_rate_keeps_every_time_stamp_through_the_pipeline(tmp_path: Path) -> None:

@@ -53,9 +53,11 @@ def test_every_stage_has_a_short_name_and_every_short_name_a_stage() -> None:
     assert sorted(SHORT_NAMES.values()) == sorted(stage_targets())
 
 
-@pytest.mark.parametrize("target", ["Tint", "Hoard"])
-def test_a_stage_from_outside_can_be_checked(target: str) -> None:
-    check(f"foreign_stages:{target}")
+@pytest.mark.parametrize(
+    ("target", "options"), [("Tint", {}), ("Hoard", {}), ("Hoard", {"least": 1, "heeds": True})]
+)
+def test_a_stage_from_outside_can_be_checked(target: str, options: dict) -> None:
+    check(f"foreign_stages:{target}", options)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,7 @@ def test_a_stage_from_outside_can_be_checked(target: str) -> None:
     [
         ("Cling", {}, "still holds pixels"),
         ("Hoard", {"keep": 4, "declare": 2}, "declares holds = 2"),
+        ("Hoard", {"least": 1}, "declares least_holds = 1, but does not do with 1"),
         ("Twice", {}, "which it does not have"),
         ("Swallow", {}, "holds = 0"),
     ],

@@ -451,6 +451,26 @@ def test_as_many_frames_wait_as_looks_are_apart(
     assert detect.holds == holds
 
 
+def test_with_less_room_it_looks_at_what_cannot_wait(
+    model_store: ModelStore, group: scenes.Picture
+) -> None:
+    slot, detect = scenes.slot(group), stage(model_store, every=3)
+
+    def carried() -> list[int]:
+        works = [[Work(Token("run", seq), slot.frame())] for seq in range(7)]
+        tokens = [token for work in works for token in detect.process(work)]
+        tokens += detect.flush()
+        assert all(token.faces for token in tokens)
+        return [token.seq for token in tokens if "detect.carried" in token.fields]
+
+    assert (detect.holds, detect.least_holds) == (2, 0)
+    assert carried() == [1, 2, 4, 5]
+    for room, left in ((1, [1, 4]), (0, []), (2, [1, 2, 4, 5])):
+        detect.room = room
+        detect.begin(job(slot))
+        assert carried() == left, room
+
+
 def test_weak_finds_are_given_as_such_and_the_others_stay_the_same(
     detect: Detect, model_store: ModelStore, group: scenes.Picture
 ) -> None:

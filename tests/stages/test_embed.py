@@ -31,6 +31,7 @@ def opened(folder: Path | str, **options: Any) -> tuple[Embed, dict[str, Any]]:
     """A stage that has begun, and what it says of itself; opened once for the same options."""
     stage, reports = _opened(str(folder), **options)
     stage.end()
+    stage.room = None
     stage.begin(job())
     return stage, reports
 
@@ -119,6 +120,17 @@ def test_frames_that_wait_have_the_marks_from_the_first_one_on(
     assert {tuple(marks(token)) for token in given} == {("p0", "other", "other")}
 
 
+def test_with_less_room_fewer_frames_wait(anna: Path, seen: tuple[Face, ...], slot: Any) -> None:
+    stage, _ = opened(anna, ahead=8)
+    assert stage.least_holds == 1, "a fresh worker is told what looks strange on the next frame"
+    assert opened(anna)[0].least_holds == 0
+    stage.room = 1
+    works = [[Work(token, slot.frame())] for token in frames([seen] * 5)]
+    given = [list(stage.process(work)) for work in works]
+    assert [len(each) for each in given] == [0, 1, 1, 1, 1]
+    assert marks(given[1][0])[0] == "p0"
+
+
 def test_a_crowd_is_looked_at_a_few_in_each_frame(
     anna: Path, seen: tuple[Face, ...], slot: Any
 ) -> None:
@@ -179,6 +191,31 @@ def test_who_takes_a_persons_place_between_two_frames_does_not_get_the_mark(
     assert {tuple(marks(token)) for token in given[: 31 - looks + 1]} == {("p0",)}
     assert {tuple(marks(token)) for token in given[31:]} <= {(None,), ("other",)}
     assert {tuple(marks(token)) for token in given[45:]} == {("other",)}
+
+
+@pytest.mark.parametrize(("looks", "room"), [(3, 1), (3, 2), (8, 1), (8, 7)])
+def test_with_less_room_nobody_has_the_mark_of_who_was_there_before(
+    model_store: ModelStore,
+    anna: Path,
+    seen: tuple[Face, ...],
+    slot: Any,
+    *,
+    looks: int,
+    room: int,
+) -> None:
+    """Frames on which the face was not seen are behind the cut, and its next sight is far off."""
+    stage, _ = opened(anna, ahead=8)
+    stage.room = room
+    other = scenes.slot(people.picture(model_store, ["impostor-1", *CAST[1:]]))
+    filled = replace(seen[0], sighting=Sighting.FILLED)
+    cut = 30 // looks * looks + 1
+    tokens = frames([seen[:1] if n % looks == 0 else [filled] for n in range(cut + 20)])
+    given = [t for t in tokens[:cut] for t in stage.process([Work(t, slot.frame())])]
+    given += [t for t in tokens[cut:] for t in stage.process([Work(t, other.frame())])]
+    given += stage.flush()
+    assert len(given) == len(tokens)
+    assert {tuple(marks(token)) for token in given[cut:]} <= {(None,), ("other",)}
+    assert [marks(token) for token in given[looks:cut:looks]] == [["p0"]] * (cut // looks)
 
 
 def test_no_number_of_a_face_leaves_the_stage(

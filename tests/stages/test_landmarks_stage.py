@@ -238,6 +238,11 @@ def test_frames_wait_and_come_in_their_order(portrait: tuple[scenes.Picture, Fac
     assert came == [[], [], [0], [1], [2]]
     stage.begin(fits.job(pictures[0]))
     assert list(stage.flush()) == []
+    assert stage.least_holds == 0
+    stage.room = 0
+    stage.begin(fits.job(pictures[0]))
+    token = replace(Token("run", 0), faces=faces[0])
+    assert [each.seq for each in stage.process([Work(token, slots[0].frame())])] == [0]
 
 
 def test_with_several_workers_nothing_waits(portrait: tuple[scenes.Picture, Face]) -> None:

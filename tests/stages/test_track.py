@@ -19,12 +19,15 @@ from mpflow.tokens import Face, Sighting, Token
 SIZE = 320, 240
 
 
+VIDEO = VideoInfo(0, "raw", *SIZE, "yuv420p", "yuv420p", (1, 25))
+JOB = Job(JobSpec("1", "in"), MediaInfo("in", "raw", VIDEO))
+
+
 def begun(**options: Any) -> Track:
     """The stage at the beginning of an input."""
     stage = Track(TrackOptions(**options), StageContext("track"))
     stage.open()
-    video = VideoInfo(0, "raw", *SIZE, "yuv420p", "yuv420p", (1, 25))
-    stage.begin(Job(JobSpec("1", "in"), MediaInfo("in", "raw", video)))
+    stage.begin(JOB)
     return stage
 
 
@@ -61,6 +64,30 @@ def test_it_holds_what_it_looks_ahead() -> None:
     given = [len(list(stage.process([Work(token, slot.frame())]))) for token, slot in pairs]
     assert given == [0, 0, 0, 1, 1]
     assert len(list(stage.flush())) == 3
+
+
+def test_it_does_with_less_look_ahead_and_covers_by_where_the_face_was() -> None:
+    stage = begun(ahead=6)
+    assert (stage.least_holds, stage.may_hold) == (0, 6)
+    tokens = walks.tokens_of(walks.walking(walks.straight(100, 100, 3), 12, missed=(4, 5, 6)))
+    whole = run(stage, tokens, pictures(*[0] * 12))
+    stage.room = 1
+    stage.begin(JOB)
+    pairs = zip(tokens, pictures(*[0] * 12), strict=True)
+    given = [list(stage.process([Work(token, slot.frame())])) for token, slot in pairs]
+    assert [len(each) for each in given] == [0] + [1] * 11
+    less = [token for each in given for token in each] + list(stage.flush())
+    for seq, (one, other) in enumerate(zip(whole, less, strict=True)):
+        true = walks.face_at(100 + 3 * seq, 100)
+        assert walks.covers(one.faces[0].box, true) and walks.covers(other.faces[0].box, true)
+    assert [less[seq].faces[0].sighting.value for seq in (4, 5, 6)] == [
+        "extended",
+        "extended",
+        "filled",
+    ]
+    stage.room = 6
+    stage.begin(JOB)
+    assert run(stage, tokens, pictures(*[0] * 12)) == whole, "the next job has room"
 
 
 def test_a_cut_in_the_picture_ends_tracks() -> None:

@@ -151,10 +151,12 @@ class Tint(Stage[TintOptions]):
 
 
 class HoardOptions(Options, frozen=True):
-    """How many frames are held back, and how many are declared."""
+    """How many frames are held back, and how many are declared; ``heeds``: as there is room."""
 
     keep: int = 3
     declare: int = 3
+    least: int | None = None
+    heeds: bool = False
     flushes: bool = True
 
 
@@ -169,12 +171,16 @@ class Hoard(Stage[HoardOptions]):
     def holds(self) -> int:
         return self.options.declare
 
+    @property
+    def least_holds(self) -> int:
+        return self.options.declare if self.options.least is None else self.options.least
+
     def begin(self, job: Job) -> None:
         self._kept: list[Token] = []
 
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         self._kept.extend(work.token for work in batch)
-        while len(self._kept) > self.options.keep:
+        while len(self._kept) > (self.may_hold if self.options.heeds else self.options.keep):
             yield self._kept.pop(0)
 
     def flush(self) -> Iterable[Token]:
