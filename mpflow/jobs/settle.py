@@ -42,12 +42,10 @@ def settle(job: JobSpec, result: JobResult, *, strict: bool = False) -> JobResul
         _clear_up(job)
         degraded = strict and _is_degraded(result.report)
         return JobResult(result.report, _degraded(result.report)) if degraded else result
-    if job.live:
-        return replace(result, error=_of_no_file(result.error))
     if job.chunk and isinstance(result.error, Interrupted):
         again = "nothing of the chunk was kept: render it again"
         return JobResult(result.report, _completed(result.error, again, named=False))
-    if not job.partial:
+    if job.live or not job.partial:
         return replace(result, error=_of_no_file(result.error))
     if job.output == STDOUT:
         return result
