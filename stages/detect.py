@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
@@ -30,26 +31,29 @@ Every = Annotated[int, msgspec.Meta(ge=1, le=30)]
 class DetectOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How faces are looked for.
 
-    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto: the shape of the
-    video, ``side`` pixels along its longer side. Faces are found from about 10 pixels of the
-    scaled picture on. ``score``: the least score of a face; none takes the model's own (yunet
-    0.6, centerface 0.35). ``weak``: finds of less, down to this, are given too, marked as such:
-    a tracker (stage ``track``) takes them for a face where it has seen one before; 0 leaves
-    them out. ``iou``: overlap that makes two finds one; none takes the model's own. ``every``:
-    look at every N-th frame only, or, ``auto``, as often as the motion of the faces and the
-    picture asks for, ``most`` frames and 0.2 seconds apart at most. Frames between wait for the
-    next look, so that a face which comes into the picture is covered in time, and get the faces
-    of both in larger boxes; whatever lies between no two looks (the last frame, one beside a
+    ``size``: the scaled picture, WIDTHxHEIGHT in multiples of 32, or auto: the shape of the video,
+    ``side`` pixels along its longer side. Faces are found from about 10 pixels of the scaled
+    picture on. ``glance``: a smaller side for most looks, where no face is that a glance would
+    miss and nothing happens; a new small face is then found up to 10 frames late, which ``track``
+    makes good; 0 looks closely always. ``score``: the least score of a face; none takes the
+    model's own (yunet 0.6, centerface 0.35). ``weak``: finds of less, down to this, are given too,
+    marked as such: a tracker (stage ``track``) takes them for a face where it has seen one before;
+    0 leaves them out. ``iou``: overlap that makes two finds one; none takes the model's own.
+    ``every``: look at every N-th frame only, or, ``auto``, as often as the motion of the faces and
+    the picture asks for, ``most`` frames and 0.2 seconds apart at most. Frames between wait for
+    the next look, so that a face which comes into the picture is covered in time, and get the
+    faces of both in larger boxes; whatever lies between no two looks (the last frame, one beside a
     cut or a gap) is looked at too. With several workers only frames of one batch wait for each
-    other. ``ahead``: how many frames may wait when ``every`` is raised while the job runs; 0
-    takes what it says at its start. ``max_batch`` and ``max_wait_ms``: frames in one call, and
-    how long a call waits for them. ``model``: a detector of the manifest, or the path of a
-    description of one's own (``.yaml``, see docs/models.md); ``path``: a file to use instead of
-    the one it names. ``threads``: 0 takes what the worker may use.
+    other. ``ahead``: how many frames may wait when ``every`` is raised while the job runs; 0 takes
+    what it says at its start. ``max_batch`` and ``max_wait_ms``: frames in one call, and how long
+    a call waits for them. ``model``: a detector of the manifest, or the path of a description of
+    one's own (``.yaml``, see docs/models.md); ``path``: a file to use instead of the one it names.
+    ``threads``: 0 takes what the worker may use.
     """
 
     size: str = "auto"
     side: Annotated[int, msgspec.Meta(ge=32, le=4096)] = 640
+    glance: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 0
     score: Share | None = None
     weak: Annotated[float, msgspec.Meta(ge=0, lt=1)] = 0
     iou: Share | None = None
@@ -80,7 +84,7 @@ class Detect(Stage[DetectOptions]):
     Options = DetectOptions
     gives = ("faces",)
     less_ahead = "it looks at more frames, which takes longer"
-    tunable = ("every", "size", "side", "threads", "score", "weak")
+    tunable = ("every", "size", "side", "glance", "threads", "score", "weak")
     advice = "a smaller size, more workers, every=auto or a GPU would help"
 
     def __init__(self, options: DetectOptions, context: StageContext) -> None:
@@ -127,6 +131,7 @@ class Detect(Stage[DetectOptions]):
         """Note how the pictures of this input are turned, and how many may wait."""
         self._turns = round(job.media.video.rotation / 90) % 4
         self._carrier.forget(self.may_hold)
+        self._carrier.glance = self._glance()
 
     def recall(self, tokens: Iterable[Token]) -> None:
         """Go on looking as the worker before would have."""
@@ -147,6 +152,7 @@ class Detect(Stage[DetectOptions]):
         except Exception:
             self.options = before
             raise
+        self._carrier.glance = self._glance()
         self._say_what_every_does()
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
@@ -163,9 +169,12 @@ class Detect(Stage[DetectOptions]):
 
         ``at_once`` frames fit into one call; those that waited may be due beside a whole batch.
         """
-        due = [sight.frame for sight, looked_at in plan if looked_at]
-        calls = (due[first : first + at_once] for first in range(0, len(due), at_once))
-        found = [faces for frames in calls for faces in self._look_at(frames)]
+        due = [sight for sight, looked_at in plan if looked_at]
+        found: list[tuple[Face, ...]] = []
+        for close, sights in groupby(due, lambda sight: sight.close):
+            frames = [sight.frame for sight in sights]
+            for first in range(0, len(frames), at_once):
+                found += self._look_at(frames[first : first + at_once], close)
         yield from self._carrier.given(plan, found)
 
     def _say_what_every_does(self) -> None:
@@ -179,13 +188,25 @@ class Detect(Stage[DetectOptions]):
             text = "frames wait for the next look only with one worker, or in one batch"
         self.context.warn(f"every={every}: {text}")
 
-    def _look_at(self, frames: Sequence[Frame]) -> list[tuple[Face, ...]]:
+    def _glance(self) -> int:
+        """The longer side of a glance; 0 where there are none.
+
+        Another worker may have seen the faces that it would miss; and where memory is short, a
+        tracker does not see far enough ahead to make good what is found late.
+        """
+        options = self.options
+        roomy = self._ahead > 0 and self.may_hold == self.holds
+        smaller = self._eyes.side_counts and options.glance < options.side
+        return options.glance if roomy and smaller else 0
+
+    def _look_at(self, frames: Sequence[Frame], close: bool) -> list[tuple[Face, ...]]:
         """The faces of each frame, found in one call."""
         from mpflow.models.upright import inner_sides, to_faces
 
         eyes, turns = self._eyes, self._turns
         sides = frames[0].width, frames[0].height
-        size = eyes.size(*(sides if turns % 2 == 0 else sides[::-1]))
+        side = None if close else self._carrier.glance
+        size = eyes.size(*(sides if turns % 2 == 0 else sides[::-1]), side)
         tensor, scales = self._blobs.fill(frames, size, turns)
         found = eyes.detect(tensor, inner_sides(frames, scales, turns))
         return [

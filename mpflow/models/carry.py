@@ -16,14 +16,14 @@ that are missing, time that has passed, a picture that has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from mpflow.models.looks import Look, View, between, motion
-from mpflow.policies.pace import SOON_S, gap_after
+from mpflow.policies.pace import SOON_S, close_due, gap_after
 from mpflow.scenes import NO_SAMPLE, sample_of, stir
 from mpflow.tokens import Face, Token
 
@@ -34,10 +34,17 @@ Every = int | Literal["auto"]
 """Which frames are looked at: those with a number that it divides, or as motion asks for."""
 
 LOOK = "detect.look"
-"""Field of a frame that was looked at: the gap from there on, and how the picture looked."""
+"""Field of a frame that was looked at: the gap from there on, how the picture looked, and the
+the frame from which on glances are enough, and number and time of the last close look."""
 
 STIRRED = 0.15
 """The share of the picture that may change until the next look, where motion decides."""
+
+CLEAR = 20
+"""Pixels of the scaled picture: a face of so many is found at a glance as it is closely."""
+
+WARY = 30
+"""Frames for which there are no glances after a face was found that one may miss."""
 
 _TICK_S = 1e-6
 
@@ -47,7 +54,7 @@ class Sight:
     """A frame that came. The looks around it are at most ``apart`` frames from each other.
 
     ``numbered``: the frames with a number that ``apart`` divides are looked at, so that a run that
-    goes on in the middle looks at the same ones.
+    goes on in the middle looks at the same ones. ``close``: how it is looked at, if it is.
     """
 
     token: Token
@@ -56,6 +63,7 @@ class Sight:
     apart: int
     numbered: bool = True
     must: bool = False
+    close: bool = True
 
     def reached_from(self, look: View) -> bool:
         """Whether faces found at a look before may be carried here."""
@@ -82,26 +90,32 @@ class Carrier:
     """Says which frames are looked at, and gives the others what the looks around have found.
 
     ``ahead`` frames at most wait for a look that comes with a later batch; where motion decides,
-    looks are ``most`` frames apart at most.
+    looks are ``most`` frames apart at most. ``glance``: the longer side of the scaled picture of
+    looks that need not be close; 0 where all are.
     """
 
-    def __init__(self, ahead: int = 0, most: int = 1) -> None:
+    def __init__(self, ahead: int = 0, most: int = 1, glance: int = 0) -> None:
+        self.glance = glance
         self._ahead, self._most = ahead, most
         self._gap = 1
+        self._near: View | None = None
+        self._wary = 0
         self._last: Look | None = None
         self._waiting: list[Sight] = []
 
     def forget(self, ahead: int) -> None:
         """Another input begins, or the same one again; so many frames may wait from now on."""
         self._ahead = ahead
-        self._last, self._gap = None, 1
+        self._last, self._near, self._gap, self._wary = None, None, 1, 0
         self._waiting.clear()
 
     def recall(self, tokens: Iterable[Token]) -> None:
         """Take up what tokens that were given on say: the last look, and when the next is due."""
         for token in tokens:
             if row := token.fields.get(LOOK):
-                self._gap, data = row
+                self._gap, data, *near = row
+                if near:
+                    self._wary, self._near = near[0], View(near[1], near[2], NO_SAMPLE)
                 sample = np.frombuffer(data, np.uint8).astype(np.int16)
                 self._last = Look(View(token.seq, token.time, sample), token.faces)
 
@@ -148,26 +162,58 @@ class Carrier:
                 waiting.append(sight)
         if len(waiting) > room:
             looks |= {waiting[-1].view.seq, *_left_alone(last, waiting[:-1], waiting[-1])}
-        return [(sight, sight.view.seq in looks) for sight in sights]
+        return list(self._with_closeness(sights, looks))
+
+    def _with_closeness(
+        self, sights: Iterable[Sight], looks: Collection[int]
+    ) -> Iterator[tuple[Sight, bool]]:
+        """Frames, each with whether it is looked at; those that are know how closely."""
+        before = self._last.view if self._last else None
+        for sight in sights:
+            if sight.view.seq in looks:
+                yield replace(sight, close=self._closely(sight, before)), True
+                before = sight.view
+            else:
+                yield sight, False
+
+    def _closely(self, sight: Sight, before: View | None) -> bool:
+        """Whether a look has to be close, the one before it being that of another frame."""
+        near = self._near
+        if not self.glance or sight.must or near is None or before is None:
+            return True
+        if sight.view.seq < self._wary or not before.resembles(sight.view):
+            return True
+        most = sight.apart if sight.numbered else self._most
+        return close_due(sight.view.seq - near.seq, near.seconds_to(sight.view), most)
 
     def _looked(self, sight: Sight, look: Look) -> Iterator[Token]:
         """Keep what a look has found; the tokens that waited for it, and its own."""
         while self._waiting:
             yield self._carried(self._waiting.pop(0), look)
-        self._gap = self._gap_after(look)
-        self._last = look
-        token = sight.token.with_faces(look.faces)
-        if sight.view.sample.size:
-            row = self._gap, sight.view.sample.astype(np.uint8).tobytes()
-            token = token.with_field(LOOK, row)
-        yield token
-
-    def _gap_after(self, look: Look) -> int:
-        """How many frames on the next look is due by what this one and the last have found."""
         last = self._last
         follows = last is not None and last.view.resembles(look.view)
         moved = motion(last, look) if last is not None and follows else None
-        return gap_after(self._gap, moved, self._most)
+        self._gap = gap_after(self._gap, moved, self._most)
+        self._last = look
+        self._note_closeness(sight, look, calm=moved is not None and not moved.strange)
+        token = sight.token.with_faces(look.faces)
+        if sight.view.sample.size:
+            near = (self._wary, self._near.seq, self._near.time) if self._near else ()
+            row = self._gap, sight.view.sample.astype(np.uint8).tobytes(), *near
+            token = token.with_field(LOOK, row)
+        yield token
+
+    def _note_closeness(self, sight: Sight, look: Look, *, calm: bool) -> None:
+        """Say from a look that was made for how long others have to be close."""
+        if not self.glance:
+            return
+        if sight.close:
+            self._near = sight.view
+        if not calm:
+            self._wary = max(self._wary, sight.view.seq + 2)
+        least = CLEAR * max(sight.frame.width, sight.frame.height) / self.glance
+        if any(max(x2 - x1, y2 - y1) < least for x1, y1, x2, y2 in (f.box for f in look.faces)):
+            self._wary = sight.view.seq + WARY
 
     def _carried(self, sight: Sight, after: Look) -> Token:
         """A frame between two looks; it says how many frames ago the last one was."""

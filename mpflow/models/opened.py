@@ -112,13 +112,20 @@ class OpenedDetector:
         builds = "TensorrtExecutionProvider" in self._session.get_providers()
         return builds and self._engines(choice).most > self._most
 
-    def size(self, width: int, height: int) -> tuple[int, int]:
-        """Width and height of the blob for an upright picture of these sides."""
+    @property
+    def side_counts(self) -> bool:
+        """Whether the blob's size follows from the longer side that is asked for."""
+        return self._detector.size is None and self._choice.size == "auto"
+
+    def size(self, width: int, height: int, side: int | None = None) -> tuple[int, int]:
+        """Width and height of the blob for an upright picture of these sides; ``side`` is another
+        longer side of it than the options say."""
         if self._detector.size is not None:
             return self._detector.size
         if self._choice.size != "auto":
             return parse_size(self._choice.size)
-        return auto_size(width, height, self._detector.multiple, self._choice.side)
+        longer = self._choice.side if side is None else side
+        return auto_size(width, height, self._detector.multiple, longer)
 
     def detect(self, blobs: Floats, inner: Sequence[tuple[int, int]]) -> list[Detections]:
         """See mpflow.models.detections.Detector."""

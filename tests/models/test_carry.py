@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mpflow.memory import MemorySlot
-from mpflow.models.carry import STIRRED, Carrier, Every, Plan, Sight
+from mpflow.models.carry import CLEAR, STIRRED, WARY, Carrier, Every, Plan, Sight
 from mpflow.models.looks import (
     LEAST,
     LONGEST_S,
@@ -172,9 +172,10 @@ def test_two_faces_side_by_side_are_told_apart_by_the_nearer_place() -> None:
 class Looker:
     """Frames go in, tokens come out; ``there`` says which faces a look finds on a frame."""
 
-    def __init__(self, there: Callable[[int], list[Face]], ahead: int = 0) -> None:
-        self.carrier = Carrier(ahead, most=5)
+    def __init__(self, there: Callable[[int], list[Face]], ahead: int = 0, glance: int = 0) -> None:
+        self.carrier = Carrier(ahead, most=5, glance=glance)
         self.looks: list[int] = []
+        self.close: list[int] = []
         self._there = there
 
     def see(self, *seqs: int, every: Every, values: Any = 90, **musts: bool) -> list[Token]:
@@ -189,6 +190,7 @@ class Looker:
     def _give(self, plan: Plan) -> list[Token]:
         due = [sight.view.seq for sight, looked_at in plan if looked_at]
         self.looks += due
+        self.close += [sight.view.seq for sight, looked_at in plan if looked_at and sight.close]
         return list(self.carrier.given(plan, [self._there(seq) for seq in due]))
 
 
@@ -344,6 +346,50 @@ def test_a_successor_looks_at_the_frames_that_the_one_before_would_have(died: in
         given += second.see(seq, every="auto")
     given += second.flush()
     assert [each.faces for each in given] == [each.faces for each in undisturbed]
+
+
+def looked(there: Callable[[int], list[Face]], frames: int = 60) -> Looker:
+    """Looks where glances are made, whose pictures are as large as the frames."""
+    looker = Looker(there, ahead=4, glance=64)
+    for seq in range(frames):
+        looker.see(seq, every="auto")
+    return looker
+
+
+def test_most_looks_are_glances_and_every_tenth_frame_is_looked_at_closely() -> None:
+    looker = looked(always)
+    assert looker.looks[:8] == [0, 1, 3, 6, 10, 15, 20, 25]
+    assert looker.close[:5] == [0, 1, 10, 20, 30]
+    assert Looker(always).carrier.glance == 0
+
+
+def test_no_glance_is_made_while_there_is_a_face_that_it_may_miss() -> None:
+    small = Face((10, 10, 20, 10 + CLEAR - 1), 0.4, sighting=Sighting.WEAK)
+    looker = looked(lambda seq: [FACE, small] if seq == 20 else [FACE], 80)
+    looks = [n for n in looker.looks if 20 <= n < 20 + WARY]
+    assert len(looks) > 5 and set(looks) <= set(looker.close)
+    assert not set(looker.looks) <= set(looker.close)
+
+
+def test_who_comes_or_goes_and_a_cut_have_the_next_look_be_close() -> None:
+    looker = looked(lambda seq: [FACE, AWAY] if seq >= 24 else [FACE])
+    (came,) = [n for n in looker.looks if 24 <= n <= 25]
+    assert came + 1 in looker.close
+    looker.see(60, every="auto", values=200)
+    looker.see(61, every="auto", values=200)
+    assert looker.close[-2:] == [60, 61]
+
+
+@pytest.mark.parametrize("died", [2, 7, 12, 18, 23, 29, 41])
+def test_a_successor_glances_where_the_one_before_would_have(died: int) -> None:
+    small = Face((10, 10, 20, 22), 0.9)
+    alone = looked(lambda seq: [FACE, small] if 24 <= seq < 27 else [FACE])
+    first, second = (Looker(alone._there, ahead=4, glance=64) for _ in range(2))
+    given = [each for seq in range(died) for each in first.see(seq, every="auto")]
+    second.carrier.recall([unpack(pack(each)) for each in given])
+    for seq in range(len(given), 60):
+        second.see(seq, every="auto")
+    assert second.close == [n for n in alone.close if n >= len(given)]
 
 
 def test_where_motion_decides_one_who_comes_or_goes_has_the_next_frame_looked_at() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mpflow.policies.pace import REACH, Motion, gap_after
+from mpflow.policies.pace import REACH, Motion, close_due, gap_after
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,22 @@ def test_the_gap_shrinks_at_once_and_grows_by_one(
     gap: int, motion: Motion | None, most: int, expected: int
 ) -> None:
     assert gap_after(gap, motion, most) == expected
+
+
+@pytest.mark.parametrize(
+    ("frames", "seconds", "most", "due"),
+    [
+        (5, 5 / 30, 5, False),  # the next is the tenth
+        (6, 6 / 30, 5, True),  # the next may be the eleventh
+        (9, 9 / 30, 1, False),
+        (5, 5 / 20, 5, True),  # 0.25 s, and up to 0.2 more
+        (3, 3 / 15, 5, False),
+        (5, 0.0, 5, False),  # a video without times
+        (0, 0.0, 5, True),  # the frame itself, made again
+        (3, -0.1, 5, True),  # the clock went back
+    ],
+)
+def test_a_close_look_is_due_while_the_one_after_it_would_not_be_late(
+    frames: int, seconds: float, most: int, due: bool
+) -> None:
+    assert close_due(frames, seconds, most) is due
