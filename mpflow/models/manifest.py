@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -139,8 +140,7 @@ class Manifest:
     @classmethod
     def shipped(cls) -> Manifest:
         """The manifest that comes with mpflow."""
-        source = resources.files("mpflow.configs") / "models.yaml"
-        return cls.parse(source.read_text("utf-8"), Path.cwd(), "configs/models.yaml")
+        return cls(_shipped(), Path.cwd())
 
     @classmethod
     def load(cls, path: Path) -> Manifest:
@@ -154,11 +154,7 @@ class Manifest:
     @classmethod
     def parse(cls, text: str, directory: Path, name: str) -> Manifest:
         """Read a manifest from YAML text; ``name`` is what errors call it."""
-        try:
-            document = msgspec.convert(yaml.safe_load(text), _Document)
-        except (yaml.YAMLError, msgspec.ValidationError) as error:
-            raise ModelError(f"the model manifest {name} is wrong: {error}") from error
-        return cls(dict(document.entries), directory)
+        return cls(_entries(text, name), directory)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
@@ -177,6 +173,20 @@ class Manifest:
             if entry.role == role and entry.default:
                 return name
         raise ModelError(f"the model manifest has no default {role}")
+
+
+@cache
+def _shipped() -> dict[str, Entry]:
+    """The entries of the shipped manifest. A command asks for them many times."""
+    source = resources.files("mpflow.configs") / "models.yaml"
+    return _entries(source.read_text("utf-8"), "configs/models.yaml")
+
+
+def _entries(text: str, name: str) -> dict[str, Entry]:
+    try:
+        return dict(msgspec.convert(yaml.safe_load(text), _Document).entries)
+    except (yaml.YAMLError, msgspec.ValidationError) as error:
+        raise ModelError(f"the model manifest {name} is wrong: {error}") from error
 
 
 def _one_default_each(entries: dict[str, Entry]) -> None:
