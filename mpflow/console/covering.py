@@ -48,8 +48,8 @@ COVERING = (
         "--strength",
         type=click.FloatRange(0.1, 10),
         metavar="FACTOR",
-        help="How many times coarser than by default a blur or mosaic is; less than 1 is weaker than "
-        "what was measured to hide a face.  [default: 1]",
+        help="How many times coarser than by default a blur or mosaic is; less than 1 is weaker "
+        "than what was measured to hide a face.  [default: 1]",
     ),
 )
 
