@@ -35,14 +35,14 @@ class KilledRedact(Redact):
 
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
         for work in batch:
-            self._seq, self._laid = work.token.seq, 0
+            self._seq, self._planes_covered = work.token.seq, 0
             self._place = self._places.get(self._seq)
             yield from super().process([work])
 
     def _blend(self, *arguments: Any) -> None:
-        self._look(self._laid)
+        self._look(self._planes_covered)
         _BLEND(*arguments)
-        self._laid += 1
+        self._planes_covered += 1
 
     def _look(self, place: str | int) -> None:
         if place != self._place:
