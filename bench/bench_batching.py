@@ -194,8 +194,10 @@ def sleeping(frames: int, period_ms: float = 0.0) -> PipelineSpec:
 
 
 def redacting(period_ms: float = 0.0) -> PipelineSpec:
-    """The redact preset; with a period its frames come in groups."""
+    """The redact preset without look-ahead, which one process cannot do; with a period its frames
+    come in groups."""
     flags = {"encode.encoder_preset": "veryfast", "encode.crf": 18, "detect.device": "cpu"}
+    flags |= {"detect.every": 1, "track.ahead": 0}
     spec = chosen("redact", flags)
     if not period_ms:
         return spec
