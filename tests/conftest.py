@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
@@ -11,6 +12,15 @@ import pytest
 os.environ["MPFLOW_TEST_FILL"] = "1"
 
 from mpflow.models.store import ModelStore
+
+# A shell that starts the tests in the background ignores these, and so would every process that
+# the tests start and stop with them.
+for number, handler in (
+    (signal.SIGINT, signal.default_int_handler),
+    (signal.SIGQUIT, signal.SIG_DFL),
+):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")
