@@ -9,7 +9,7 @@ faces nothing covers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
+from mpflow.boxes import overlap
 from mpflow.models.centerface import CenterFace
 from mpflow.models.detections import Detections, Detector
 from mpflow.models.letterbox import letterbox
@@ -80,7 +81,7 @@ def faces_in(path: Path, judge: Judge) -> Faces:
         one = judge.look(judge.centerface, picture)
         sure = [tuple(box) for box in one.boxes[one.scores >= SURE].tolist()]
         two = judge.look(judge.yunet, picture)
-        more = [tuple(box) for box in two.boxes.tolist() if max(overlaps(box, sure)) < OVERLAP]
+        more = [tuple(box) for box in two.boxes.tolist() if most_overlap(box, sure) < OVERLAP]
         true.append(sure + more)
     return true
 
@@ -91,7 +92,7 @@ def exposure(path: Path, true: Faces, judge: Judge) -> dict[str, Any]:
     for picture, faces in zip(pictures(path), true, strict=True):
         found = judge.look(judge.centerface, picture)
         scored = zip(found.boxes.tolist(), found.scores.tolist(), strict=True)
-        hits = [score for box, score in scored if max(overlaps(box, faces)) >= OVERLAP]
+        hits = [score for box, score in scored if most_overlap(box, faces) >= OVERLAP]
         best.append(max(hits, default=0.0))
     return {
         "frames": len(best),
@@ -119,17 +120,9 @@ def _same(one: Bgr, other: Bgr, box: Box) -> bool:
     return bool(before.size) and bool(abs(after - before).mean() < SAME * (before.std() + 1e-6))
 
 
-def overlaps(box: Sequence[float], others: Sequence[Sequence[float]]) -> list[float]:
-    """Intersection over union with each; [0] where there is none."""
-    shares = [0.0]
-    for other in others:
-        width = min(box[2], other[2]) - max(box[0], other[0])
-        height = min(box[3], other[3]) - max(box[1], other[1])
-        if width > 0 and height > 0:
-            both = width * height
-            areas = sum((b[2] - b[0]) * (b[3] - b[1]) for b in (box, other))
-            shares.append(both / (areas - both))
-    return shares
+def most_overlap(box: Box, others: Iterable[Box]) -> float:
+    """The largest overlap with any of the others; 0 where there is none."""
+    return max((overlap(box, other) for other in others), default=0.0)
 
 
 def runs(flags: Sequence[bool]) -> list[str]:

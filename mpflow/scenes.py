@@ -26,22 +26,6 @@ _DOUBTFUL, _DOUBTFUL_SHARE = 8, 0.05
 _ALIKE = 0.4
 
 
-class Scenes:
-    """Goes from frame to frame, and says which of them is the first of a scene."""
-
-    def __init__(self) -> None:
-        self._last = NO_SAMPLE
-
-    def forget(self) -> None:
-        """Another input begins; its first frame is the first of a scene."""
-        self._last = NO_SAMPLE
-
-    def begins(self, frame: Frame) -> bool:
-        """Whether a scene begins with this frame, which comes after the one of the last call."""
-        before, self._last = self._last, sample_of(frame)
-        return changed(before, self._last)
-
-
 def sample_of(frame: Frame) -> Sample:
     """The brightness of the parts of a picture in 8 bits, [18, 32]: how it looks from afar."""
     luma = frame.planes[0]
@@ -62,10 +46,10 @@ def changed(before: Sample, now: Sample) -> bool:
     """Whether another scene has begun.
 
     The two pictures are neither the same but for noise, nor lighter and darker in the same places.
-    A flash and a camera that swings are no other scene, unless it swings by two
-    of the 32 parts or more from frame to frame. Over six films of photos, people and
-    streets, each cut had a correlation of at most 0.27 and new light in at least 0.1 of the
-    picture; pictures that follow each other without a cut had at least 0.47.
+    A flash and a camera that swings are no other scene, unless it swings by two of the 32 parts or
+    more from frame to frame. Over six films of photos, people and streets, each cut had a
+    correlation of at most 0.27 and new light in at least 0.1 of the picture; pictures that follow
+    each other without a cut had at least 0.47.
     """
     if _unlike(before, now, _DOUBTFUL) <= _DOUBTFUL_SHARE:
         return False

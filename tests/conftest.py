@@ -6,6 +6,7 @@ import os
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Released slots are filled with a pattern, in this process and in every one it starts: set before
 # the ring is imported anywhere.
@@ -21,6 +22,10 @@ for number, handler in (
 ):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
+
+# No test is wrong for being slow: machines are shared.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

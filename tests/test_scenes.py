@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mpflow.memory import MemorySlot
-from mpflow.scenes import NO_SAMPLE, Scenes, changed, sample_of, stir
+from mpflow.scenes import NO_SAMPLE, changed, sample_of, stir
 
 FLAT = np.full((18, 32), 100, np.int16)
 OTHER = np.random.default_rng(2).integers(0, 256, FLAT.shape).astype(np.int16)
@@ -41,14 +41,6 @@ def test_a_camera_that_swings_by_a_part_stirs_nothing(down: int, across: int) ->
 def test_samples_may_come_as_rows() -> None:
     """As they are kept in a log."""
     assert changed(FLAT.ravel(), OTHER.ravel()) and not changed(OTHER.ravel(), OTHER.ravel())
-
-
-def test_a_scene_begins_with_the_first_frame_and_after_each_cut() -> None:
-    scenes = Scenes()
-    frames = [slot(value).frame() for value in (50, 52, 54, 200, 199)]
-    assert [scenes.begins(frame) for frame in frames] == [True, False, False, True, False]
-    scenes.forget()
-    assert scenes.begins(frames[-1])
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import numpy as np
 
 from mpflow.audit.eyes import Eyes, Pair, detail, look, looks, small
 from mpflow.audit.findings import Mark
-from mpflow.audit.matching import Links, explained, overlap
+from mpflow.audit.matching import Links, explained
 from mpflow.audit.order import Orderly
 from mpflow.audit.placing import Canvas, placed, placement
 from mpflow.audit.subject import Shot, Subject
@@ -31,6 +31,7 @@ from mpflow.audit.verdicts import (
     judge_find,
 )
 from mpflow.audit.wish import Wish
+from mpflow.boxes import overlap
 from mpflow.frame import Frame
 from mpflow.policies.identity import People, covered
 from mpflow.tokens import Box, Face, Sighting

@@ -14,10 +14,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from mpflow.audit.matching import overlap
 from mpflow.audit.order import Pictures
 from mpflow.audit.placing import Canvas, Matrix, into_square, placed
 from mpflow.audit.verdicts import Detail, Likeness
+from mpflow.boxes import overlap
 from mpflow.frame import Frame
 from mpflow.models.align import CROP, matrix_to
 from mpflow.models.detections import Detector

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from mpflow.boxes import area, centre_of, overlap, shared
 from mpflow.tokens import Box
 
 NEAR = 0.25
@@ -46,27 +47,10 @@ def explains(face: Box, find: Box) -> bool:
     """Whether a find belongs to a face: its middle lies near it, or much of one in the other."""
     x1, y1, x2, y2 = face
     right, down = (x2 - x1) * NEAR, (y2 - y1) * NEAR
-    x, y = (find[0] + find[2]) / 2, (find[1] + find[3]) / 2
+    x, y = centre_of(find)
     if x1 - right <= x <= x2 + right and y1 - down <= y <= y2 + down:
         return True
-    return shared(face, find) >= _INSIDE * min(_area(face), _area(find)) > 0
-
-
-def overlap(one: Box, other: Box) -> float:
-    """Intersection over union."""
-    both = shared(one, other)
-    return both / (_area(one) + _area(other) - both) if both else 0.0
-
-
-def shared(one: Box, other: Box) -> float:
-    """The area that both have."""
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    return max(width, 0.0) * max(height, 0.0)
-
-
-def _area(box: Box) -> float:
-    return max(box[2] - box[0], 0.0) * max(box[3] - box[1], 0.0)
+    return shared(face, find) >= _INSIDE * min(area(face), area(find)) > 0
 
 
 @dataclass

@@ -34,8 +34,8 @@ Every = int | Literal["auto"]
 """Which frames are looked at: those with a number that it divides, or as motion asks for."""
 
 LOOK = "detect.look"
-"""Field of a frame that was looked at: the gap from there on, how the picture looked, and the
-the frame from which on glances are enough, and number and time of the last close look."""
+"""Field of a frame that was looked at: the gap from there on, how the picture looked, the
+frame from which on glances are enough, and number and time of the last close look."""
 
 STIRRED = 0.15
 """The share of the picture that may change until the next look, where motion decides."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from mpflow import boxes
 from mpflow.policies.pace import Motion
 from mpflow.scenes import Sample, changed
 from mpflow.tokens import Face, Sighting
@@ -82,13 +83,13 @@ def between(before: Look, here: View, after: Look) -> list[Face]:
     lone = list(zip(later, after.view.grown(later, here), strict=True))
     nearest = min(before.view.share(here), after.view.share(here))
     for face, grown in zip(sure, before.view.grown(sure, here), strict=True):
-        mates = [pair for pair in lone if _meet(grown, pair[1])]
+        mates = [pair for pair in lone if boxes.meet(grown.box, pair[1].box)]
         if not mates:
             faces.append(grown)
             continue
         mate = min(mates, key=lambda pair: _distance(face, pair[0]))
         lone.remove(mate)
-        if _meet(face, mate[0]):
+        if boxes.meet(face.box, mate[0].box):
             aside = ASIDE + DETOUR * _way(face, mate[0])
             faces.append(_grown(_hull(face, mate[0]), min(nearest, aside)))
         else:  # it may be another person's
@@ -127,19 +128,13 @@ def _way(one: Face, other: Face) -> float:
 
 def _grown(face: Face, share: float) -> Face:
     x1, y1, x2, y2 = face.box
-    more = share * max(x2 - x1, y2 - y1)
-    return Face((x1 - more, y1 - more, x2 + more, y2 + more), face.score, sighting=Sighting.CARRIED)
+    box = boxes.wider(face.box, share * max(x2 - x1, y2 - y1))
+    return Face(box, face.score, sighting=Sighting.CARRIED)
 
 
 def _hull(one: Face, other: Face) -> Face:
-    (a1, b1, a2, b2), (x1, y1, x2, y2) = one.box, other.box
-    box = min(a1, x1), min(b1, y1), max(a2, x2), max(b2, y2)
+    box = boxes.hull(one.box, other.box)
     return Face(box, max(one.score, other.score), sighting=Sighting.CARRIED)
-
-
-def _meet(one: Face, other: Face) -> bool:
-    (a1, b1, a2, b2), (x1, y1, x2, y2) = one.box, other.box
-    return a1 < x2 and x1 < a2 and b1 < y2 and y1 < b2
 
 
 def _distance(one: Face, other: Face) -> float:

@@ -20,7 +20,6 @@ wherever it was seen (``looks.LEAST``), whatever it does meanwhile."""
 SOON_S = 0.2
 """The longest time between two looks. Somebody who is there for less may not be seen at all."""
 
-
 NEAR_FRAMES, NEAR_S = 10, 0.4
 """The most frames, and seconds, from one close look to the next. A face that is too small for a
 glance is found so late; a tracker covers it before that (``ahead`` and ``before`` of ``track``)."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from mpflow.boxes import area, centre_of, meet, shared
 from mpflow.policies.identity import OTHER, Mark
 from mpflow.tokens import Box
 
@@ -109,10 +110,7 @@ def looked(known: Known, look: Look) -> Known:
 
 def meeting(one: Box, other: Box) -> bool:
     """Whether two faces cover so much of each other that a track may slip over."""
-    width = min(one[2], other[2]) - max(one[0], other[0])
-    height = min(one[3], other[3]) - max(one[1], other[1])
-    smaller = min(_area(one), _area(other))
-    return width > 0 and height > 0 and width * height >= MEETING * smaller
+    return meet(one, other) and shared(one, other) >= MEETING * min(area(one), area(other))
 
 
 def _patience(known: Known, last: Look, again: float) -> float:
@@ -146,12 +144,6 @@ def _said_other(known: Known) -> bool:
     return last is not None and last.mark == OTHER and last.quality >= CLEAR and not known.doubted
 
 
-def _area(box: Box) -> float:
-    return (box[2] - box[0]) * (box[3] - box[1])
-
-
 def _jumped(before: Box, now: Box) -> bool:
     side = max(now[2] - now[0], now[3] - now[1], before[2] - before[0], before[3] - before[1])
-    across = (now[0] + now[2] - before[0] - before[2]) / 2
-    down = (now[1] + now[3] - before[1] - before[3]) / 2
-    return math.hypot(across, down) > JUMP * side
+    return math.dist(centre_of(before), centre_of(now)) > JUMP * side

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mpflow import boxes
 from mpflow.tokens import Face, Point, Sighting
-from mpflow.tracking import boxes
 from mpflow.tracking.tracks import Moment, Sight, Track, within
 
 BESIDE, BETWEEN = 0.02, 2.0

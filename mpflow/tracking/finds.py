@@ -9,7 +9,7 @@ again.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from mpflow.errors import InternalError
 from mpflow.tokens import Face, Sighting
@@ -29,11 +29,6 @@ def unpacked(data: bytes) -> tuple[Face, ...]:
         return tuple(_unpacked(data))
     except (struct.error, IndexError) as error:
         raise InternalError(f"{len(data)} bytes that are no finds of a frame: {error}") from error
-
-
-def rounded(faces: Sequence[Face]) -> tuple[Face, ...]:
-    """The same finds as they will be when they are unpacked again."""
-    return unpacked(packed(faces))
 
 
 def _packed(face: Face) -> bytes:

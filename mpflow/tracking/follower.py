@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
+from mpflow import boxes
 from mpflow.tokens import Box, Face, Sighting, Token
-from mpflow.tracking import boxes
 from mpflow.tracking.filling import Reach, ends_at, filled, found_at
 from mpflow.tracking.smoothing import steadied
 from mpflow.tracking.tracks import Moment, Track, Tracker

@@ -14,8 +14,8 @@ import lap
 import numpy as np
 from numpy.typing import NDArray
 
+from mpflow.boxes import centre_of, size_of
 from mpflow.tokens import Box
-from mpflow.tracking.boxes import centre_of, size_of
 
 SPEED = 3.0
 """By how many sizes a second a face may miss where it is expected; see mpflow.models.carry."""

@@ -17,8 +17,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from mpflow.boxes import size_of
 from mpflow.tokens import Box
-from mpflow.tracking.boxes import size_of
 
 ACCELERATION = 8.0
 """Sizes per second squared, one deviation: a head that turns about in a quarter of a second."""

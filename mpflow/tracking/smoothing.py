@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from mpflow import boxes
 from mpflow.tokens import Face
-from mpflow.tracking import boxes
 from mpflow.tracking.tracks import Moment, Sight, Track, Values
 
 TREMBLES = 0.08

@@ -136,7 +136,6 @@ class Tracker:
 
         A None of a weak find may become a number while the frame waits.
 
-
         ``cut`` says that another scene begins with it. Finds that are only carried there from
         other frames are nobody's: they say where a face may be, not where it is.
         """

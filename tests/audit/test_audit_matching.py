@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mpflow.audit.matching import Links, explained, explains, overlap
+from mpflow.audit.matching import Links, explained, explains
+from mpflow.boxes import overlap
 from mpflow.tokens import Box
 
 FACE = (100.0, 100.0, 200.0, 220.0)

@@ -7,7 +7,7 @@ from walks import face_at
 
 from mpflow.errors import InternalError
 from mpflow.tokens import Face, Sighting
-from mpflow.tracking.finds import packed, rounded, unpacked
+from mpflow.tracking.finds import packed, unpacked
 
 
 def test_finds_are_the_same_when_they_are_unpacked_again() -> None:
@@ -16,8 +16,8 @@ def test_finds_are_the_same_when_they_are_unpacked_again() -> None:
         Face((0.1, 0.2, 3.3, 4.4), 0.25, sighting=Sighting.WEAK),
         face_at(7, 8, sighting=Sighting.CARRIED),
     ]
-    once = rounded(finds)
-    assert rounded(once) == once
+    once = unpacked(packed(finds))
+    assert unpacked(packed(once)) == once
     assert [face.sighting for face in once] == [face.sighting for face in finds]
     assert [len(face.points) for face in once] == [5, 0, 5]
     for face, find in zip(once, finds, strict=True):

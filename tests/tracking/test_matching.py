@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from walks import face_at
 
+from mpflow.boxes import centre_of, size_of
 from mpflow.tokens import Box
-from mpflow.tracking.boxes import centre_of, size_of
 from mpflow.tracking.matching import FARTHEST, RATIO, SPEED, Expected, costs_of, match
 
 

@@ -7,6 +7,12 @@ import math
 from mpflow.tokens import Box
 
 
+def area(box: Box) -> float:
+    """How many pixels are in a box; 0 for one that is none."""
+    x1, y1, x2, y2 = box
+    return max(x2 - x1, 0.0) * max(y2 - y1, 0.0)
+
+
 def size_of(box: Box) -> float:
     """The side of a square of the same area, in pixels; 1 at least."""
     x1, y1, x2, y2 = box
@@ -52,7 +58,14 @@ def shared(one: Box, other: Box) -> float:
 
 def meet(one: Box, other: Box) -> bool:
     """Whether two boxes have anything in common."""
-    return shared(one, other) > 0
+    (a1, b1, a2, b2), (x1, y1, x2, y2) = one, other
+    return a1 < x2 and x1 < a2 and b1 < y2 and y1 < b2
+
+
+def overlap(one: Box, other: Box) -> float:
+    """What two boxes have in common, as a share of what they cover together."""
+    both = shared(one, other)
+    return both / (area(one) + area(other) - both) if both else 0.0
 
 
 def inside(inner: Box, outer: Box) -> bool:
