@@ -9,7 +9,7 @@ faces nothing covers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mpflow.boxes import overlap
+from mpflow.farm.numbers import list_text
 from mpflow.models.centerface import CenterFace
 from mpflow.models.detections import Detections, Detector
 from mpflow.models.letterbox import letterbox
@@ -98,7 +99,7 @@ def exposure(path: Path, true: Faces, judge: Judge) -> dict[str, Any]:
         "frames": len(best),
         "frames_with_faces": sum(map(bool, true)),
         "exposed": {str(score): sum(each >= score for each in best) for score in SCORES},
-        "which": {str(score): runs([each >= score for each in best]) for score in SCORES},
+        "which": {str(score): runs(each >= score for each in best) for score in SCORES},
     }
 
 
@@ -108,7 +109,7 @@ def unchanged(path: Path, source: Path, true: Faces) -> list[str]:
     It is, where its brightness differs by less than SAME of its contrast in the mean.
     """
     frames = zip(pictures(source), pictures(path), true, strict=True)
-    return runs([any(_same(a, b, box) for box in faces) for a, b, faces in frames])
+    return runs(any(_same(a, b, box) for box in faces) for a, b, faces in frames)
 
 
 def _same(one: Bgr, other: Bgr, box: Box) -> bool:
@@ -125,14 +126,7 @@ def most_overlap(box: Box, others: Iterable[Box]) -> float:
     return max((overlap(box, other) for other in others), default=0.0)
 
 
-def runs(flags: Sequence[bool]) -> list[str]:
+def runs(flags: Iterable[bool]) -> list[str]:
     """Where flags are set, as first-last."""
-    found: list[str] = []
-    start = None
-    for number, flag in enumerate([*flags, False]):
-        if flag and start is None:
-            start = number
-        if not flag and start is not None:
-            found.append(f"{start}-{number - 1}" if number - 1 > start else f"{start}")
-            start = None
-    return found
+    text = list_text(at for at, flag in enumerate(flags) if flag)
+    return text.split(",") if text else []

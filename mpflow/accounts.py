@@ -15,6 +15,11 @@ COVERED, OPEN = "redact.covered", "redact.open"
 has left open because that was asked for; one that is 0 is not there."""
 
 
+def counted(count: int, noun: str) -> str:
+    """``1 frame``, ``2 frames``."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 class _Account(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Frozen and strict, like every value that travels."""
 
@@ -76,7 +81,7 @@ class LedgerSummary(_Account, frozen=True):
         if not told:
             return ""
         (count, word), *others = told
-        first = f"{count} frame{'s' if count > 1 else ''} {word}"
+        first = f"{counted(count, 'frame')} {word}"
         return ", ".join([first, *(f"{count} {word}" for count, word in others)])
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from mpflow.accounts import counted
 from mpflow.audit.wish import SECOND, Wish
-from mpflow.audit.words import counted
 from mpflow.jobs.sidecar import sidecar_name
 from mpflow.models.fetch import sha256_of
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from mpflow.audit.verdicts import Verdict, worst
+from mpflow.farm.numbers import list_text
 from mpflow.tokens import Box
 
 
@@ -71,7 +72,7 @@ def finding_of(track: int | None, marks: Sequence[Mark]) -> Finding:
         track,
         marks[0].time,
         marks[-1].time,
-        ranges(mark.frame for mark in marks),
+        list_text(mark.frame for mark in marks),
         len(marks),
         dict(Counter(str(mark.verdict) for mark in marks)),
         max(mark.score for mark in marks),
@@ -101,14 +102,3 @@ def lasting(marks: list[Mark], least: int) -> list[Mark]:
     if not faint or len(marks) >= least:
         return marks
     return [replace(mark, verdict=Verdict.DOUBTFUL) for mark in marks]
-
-
-def ranges(numbers: Iterable[int]) -> str:
-    """Rising numbers as people write them: ``0-4,7,9-10``."""
-    parts: list[list[int]] = []
-    for number in numbers:
-        if parts and number == parts[-1][1] + 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in parts)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from mpflow.accounts import counted
 from mpflow.audit.claims import Claims, advice, contradictions
 from mpflow.audit.order import Order
 from mpflow.audit.report import FileFacts, Timing
 from mpflow.audit.wish import CLOSE, Wish
-from mpflow.audit.words import counted
 from mpflow.errors import ConfigError
 from mpflow.models.sizes import auto_size, parse_size
 

@@ -21,6 +21,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from mpflow.accounts import counted
 from mpflow.audit.conclusion import Result
 from mpflow.audit.examination import SHOT_SIDE
 from mpflow.audit.findings import Finding
@@ -28,7 +29,7 @@ from mpflow.audit.mark import marked
 from mpflow.audit.report import AuditReport, TrackFacts
 from mpflow.audit.subject import Shot
 from mpflow.audit.verdicts import EXPOSED, Verdict
-from mpflow.audit.words import clock, counted, span
+from mpflow.audit.words import clock, span
 from mpflow.errors import OutputError
 
 Picture = NDArray[np.uint8]

@@ -16,8 +16,3 @@ def span(start: float, end: float) -> str:
     """From when to when; one time where both are the same."""
     first, last = clock(start), clock(end)
     return first if first == last else f"{first}-{last}"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from mpflow.accounts import counted
 from mpflow.audit.findings import Finding
 from mpflow.audit.verdicts import MEANINGS, Verdict
-from mpflow.audit.words import counted, span
+from mpflow.audit.words import span
 
 if TYPE_CHECKING:
     from mpflow.audit.report import Asked, AuditReport, FileFacts

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mpflow.accounts import LedgerSummary
+from mpflow.accounts import LedgerSummary, counted
 from mpflow.report import Report
 from mpflow.spec import SinkSummary
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 frame``, ``2 frames``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def face_words(report: Report) -> str:

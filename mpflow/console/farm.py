@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from mpflow.accounts import LedgerSummary
+from mpflow.accounts import LedgerSummary, counted
 from mpflow.console.arguments import Arguments
 from mpflow.console.course import Course
-from mpflow.console.facewords import counted, found_words, ledger_words
+from mpflow.console.facewords import found_words, ledger_words
 from mpflow.console.lost import lost_lines
 from mpflow.console.stops import Stops
 from mpflow.console.supervisors import Supervisors

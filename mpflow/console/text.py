@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from mpflow.console.facewords import counted, face_words, ledger_words
+from mpflow.accounts import counted
+from mpflow.console.facewords import face_words, ledger_words
 from mpflow.console.livewords import ends, stream_words
 from mpflow.console.lost import lost_lines
 from mpflow.console.timing import timing_lines

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from mpflow.audit.findings import Mark, finding_of, lasting, ranges, stretches
+from mpflow.audit.findings import Mark, finding_of, lasting, stretches
 from mpflow.audit.verdicts import Verdict
 
 BOX = (1.0, 2.0, 3.0, 4.0)
@@ -12,19 +10,6 @@ BOX = (1.0, 2.0, 3.0, 4.0)
 
 def mark(frame: int, verdict: Verdict = Verdict.VISIBLE, **values: object) -> Mark:
     return Mark(frame, frame / 25, values.pop("box", BOX), verdict, **values)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "text"),
-    [
-        ([], ""),
-        ([3], "3"),
-        ([3, 4], "3-4"),
-        ([0, 1, 2, 5, 7, 8], "0-2,5,7-8"),
-    ],
-)
-def test_frames_are_written_as_people_write_them(numbers: list[int], text: str) -> None:
-    assert ranges(numbers) == text
 
 
 def test_a_stretch_ends_where_nothing_was_found_for_long() -> None:
