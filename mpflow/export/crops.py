@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpflow.errors import InternalError, OutputError
-from mpflow.export.files import PRIVATE, private_folder, sync, write
+from mpflow.export.files import private_folder
 from mpflow.export.identities import CROP, CROPS
 from mpflow.export.lines import FaceLine
 from mpflow.linefile import file_error
 from mpflow.models import align
+from mpflow.wholefile import PRIVATE, sync, write_new
 
 if TYPE_CHECKING:
     from mpflow.frame import Frame
@@ -41,7 +42,7 @@ class Crops:
         picture, _ = align.aligned(frame, face.points, self._template, self._size)
         path = private_folder(self.folder) / name
         try:
-            write(path, png(picture), PRIVATE)
+            write_new(path, png(picture), PRIVATE)
         except OSError as error:
             raise file_error(path, error) from error
         self._fresh.append(path)
@@ -50,7 +51,8 @@ class Crops:
     def keep(self) -> None:
         """Bring what was written since the last call to the disk."""
         try:
-            sync(self._fresh)
+            for path in self._fresh:
+                sync(path)
         except OSError as error:
             raise file_error(self.folder, error) from error
         self._fresh.clear()

@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mpflow.export.files import PRIVATE, write_whole
+from mpflow.export.files import write_result
 from mpflow.linefile import file_error
+from mpflow.wholefile import PRIVATE
 
 EMBEDDINGS = "embeddings.npz"
 PEOPLE = "people"
@@ -29,7 +30,7 @@ FORMAT = 1
 
 _MARK = "mpflow_identities.npy"
 _PICTURE = re.compile(r"^person-\d{3,}\.png$")
-_UNFINISHED = re.compile(rf"^\.({re.escape(EMBEDDINGS)}|person-\d{{3,}}\.png)\.\d+$")
+_UNFINISHED = re.compile(rf"^\.({re.escape(EMBEDDINGS)}|person-\d{{3,}}\.png)\.[\w.-]+$")
 
 
 def write_embeddings(
@@ -53,7 +54,7 @@ def write_embeddings(
         model=np.array(model),
     )
     path = folder / EMBEDDINGS
-    write_whole(path, stream.getvalue(), PRIVATE)
+    write_result(path, stream.getvalue(), PRIVATE)
     return path
 
 

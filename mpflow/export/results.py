@@ -14,12 +14,13 @@ import numpy as np
 from mpflow._version import __version__
 from mpflow.export.book import Book, TrackNotes
 from mpflow.export.crops import Crops
-from mpflow.export.files import PRIVATE, private_folder, write_whole
+from mpflow.export.files import private_folder, write_result
 from mpflow.export.identities import EMBEDDINGS, PEOPLE, SUMMARY, write_embeddings
 from mpflow.export.people import Floats, grouped, seen_together
 from mpflow.export.tables import Kind, Row, row_of, write_table
 from mpflow.models.embedders import Embedder
 from mpflow.policies.recognition import USABLE
+from mpflow.wholefile import PRIVATE
 
 Facts = dict[str, Any]
 
@@ -74,7 +75,7 @@ def write_results(
     head = {"mpflow_faces": FORMAT, "mpflow": __version__, **wanted.facts}
     summary = {**head, **_summary(book, rows, known, pictures)}
     text = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-    write_whole(folder / SUMMARY, text + b"\n")
+    write_result(folder / SUMMARY, text + b"\n")
     crops.sweep({name for each in notes for name in _crops_of(each)})
     return len(pictures)
 
@@ -109,7 +110,7 @@ def _write_people(folder: Path, crops: Crops, known: Known) -> dict[int, str]:
         if best.best is not None:
             name = f"person-{person:03d}.png"
             place = private_folder(folder / PEOPLE) / name
-            write_whole(place, crops.data(best.best.crop), PRIVATE)
+            write_result(place, crops.data(best.best.crop), PRIVATE)
             pictures[person] = f"{PEOPLE}/{name}"
     _sweep_people(folder / PEOPLE, {Path(name).name for name in pictures.values()})
     return pictures

@@ -14,7 +14,7 @@ import msgspec
 
 from mpflow.errors import ConfigError
 from mpflow.export.book import TrackNotes
-from mpflow.export.files import write_whole
+from mpflow.export.files import write_result
 from mpflow.models.pose import pose_of
 
 Kind = Literal["csv", "parquet"]
@@ -102,7 +102,7 @@ def require(kind: Kind) -> None:
 def write_table(folder: Path, kind: Kind, rows: Sequence[Row]) -> Path:
     """Write tracks.csv or tracks.parquet; the file's path. Raises OutputError, ResourceError."""
     path = folder / f"tracks.{kind}"
-    write_whole(path, _as_csv(rows) if kind == "csv" else _as_parquet(rows))
+    write_result(path, _as_csv(rows) if kind == "csv" else _as_parquet(rows))
     return path
 
 

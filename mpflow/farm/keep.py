@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +11,7 @@ from mpflow.frame import Frame
 from mpflow.spec import Job, Place, SinkSummary, Value
 from mpflow.stage import Options, Sink
 from mpflow.tokens import Token
+from mpflow.wholefile import write_whole
 
 ANALYSED = "analysis.json"
 """The name of its note in a folder of parts."""
@@ -42,15 +42,7 @@ class Analysed(Value, frozen=True):
 
     def save(self, path: Path) -> None:
         """Write it whole or not at all; raises OSError."""
-        half = path.with_name(f"{path.name}.{os.uname().nodename}-{os.getpid()}.tmp")
-        try:
-            with half.open("wb") as file:
-                file.write(msgspec.json.encode(self) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            half.replace(path)
-        finally:
-            half.unlink(missing_ok=True)
+        write_whole(path, msgspec.json.encode(self) + b"\n")
 
 
 def read_analysed(path: Path) -> Analysed:

@@ -17,6 +17,7 @@ from mpflow._version import __version__
 from mpflow.errors import ConfigError, Refused
 from mpflow.farm.numbers import Range, list_text
 from mpflow.spec import PipelineSpec, StageSpec, Value
+from mpflow.wholefile import write_whole
 
 KIND = "mpflow plan"
 FORMAT = 1
@@ -83,15 +84,7 @@ class PlanFile:
         """Write it whole or not at all, also when the machine dies; raises OSError."""
         noted = _relative_to(self.path.parent, plan) if self.relative else plan
         text = msgspec.json.format(msgspec.json.encode(noted), indent=1)
-        half = self.path.with_name(f".{self.path.name}.{os.uname().nodename}.{os.getpid()}")
-        try:
-            with half.open("wb") as file:
-                file.write(text + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            half.replace(self.path)
-        finally:
-            half.unlink(missing_ok=True)
+        write_whole(self.path, text + b"\n")
 
 
 def as_read(plan: Plan) -> Plan:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from mpflow.jobs.sidefiles import check_side_file, require_ours
 from mpflow.linefile import file_error
 from mpflow.report import Report, StageReport
 from mpflow.urls import hide_credentials, shown
+from mpflow.wholefile import making, write_whole
 
 VERSION = 1
 """Changes when a reader of the file would have to."""
@@ -50,8 +50,8 @@ class RunReport:
         cure = "choose another name, or remove it"
         require_ours("--report", str(self.path), _BEGIN, cure)
         try:
-            self._making.touch()
-            self._making.unlink()
+            making(self.path).touch()
+            making(self.path).unlink()
             if self.path.exists() and not os.access(self.path, os.W_OK):
                 raise PermissionError(13, os.strerror(13))
         except OSError as error:
@@ -62,14 +62,8 @@ class RunReport:
         data = _without_credentials(self._data(resolved, outcomes, exit_status))
         text = msgspec.json.format(msgspec.json.encode(data, enc_hook=str), indent=2)
         try:
-            with self._making.open("wb") as file:
-                file.write(text + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            self._making.replace(self.path)
+            write_whole(self.path, text + b"\n")
         except OSError as error:
-            with suppress(OSError):
-                self._making.unlink()
             raise file_error(self.path, error) from error
 
     def _data(
@@ -87,10 +81,6 @@ class RunReport:
             "configuration": resolved.as_data(),
             "jobs": [job_values(outcome) for outcome in outcomes],
         }
-
-    @property
-    def _making(self) -> Path:
-        return self.path.with_name(f".{self.path.name}.{os.getpid()}")
 
 
 def job_values(outcome: Outcome) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The sidecar of a redacted video: OUT.mpflow.json, which says what was done, and to which bytes.
 
-    output has its final name -> input and output hashed -> OUT.mpflow.json.PID -> OUT.mpflow.json
+    output has its final name -> input and output hashed -> OUT.mpflow.json
 
 It is written last, so where there is one its output is whole. No path, file name or name of a
 person is in it: it may lie beside a video that anybody gets (mpflow.jobs.operations).
@@ -9,7 +9,6 @@ person is in it: it may lie beside a video that anybody gets (mpflow.jobs.operat
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,6 +28,7 @@ from mpflow.layers import in_part, redacts
 from mpflow.linefile import file_error
 from mpflow.spec import REDACTED, REDACTED_IN_PART, STDOUT, JobSpec, PipelineSpec
 from mpflow.urls import is_url
+from mpflow.wholefile import write_whole
 
 FORMAT = 1
 """Changes when a reader of the file would have to."""
@@ -93,20 +93,12 @@ def write_sidecar(
     if not job.sidecar:
         return
     path = Path(job.sidecar)
-    making = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         data = _content(spec, job, counted, breathe)
         text = msgspec.json.format(msgspec.json.encode(data), indent=2)
-        with making.open("wb") as file:
-            file.write(text + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        making.replace(path)
+        write_whole(path, text + b"\n")
     except OSError as error:
         raise file_error(path, error) from error
-    finally:
-        with suppress(OSError):
-            making.unlink()
 
 
 def remove_sidecar(job: JobSpec) -> None:

@@ -20,9 +20,10 @@ import msgspec
 from mpflow._version import __version__
 from mpflow.errors import InputError, Refused
 from mpflow.media.chunks import CHECKPOINT, temporary
-from mpflow.media.output import parts_error, rename_new, sync
+from mpflow.media.output import parts_error, rename_new
 from mpflow.spec import JobSpec, MediaInfo
 from mpflow.urls import is_url
+from mpflow.wholefile import sync
 
 FORMAT = 1
 _WHOLE = 256 << 20

@@ -22,9 +22,9 @@ from av.video.stream import VideoStream
 
 from mpflow.errors import Refused
 from mpflow.media.chunks import Chunk, Kept
-from mpflow.media.output import sync
 from mpflow.media.recipe import Recipe
 from mpflow.media.source import ffmpeg_name
+from mpflow.wholefile import sync
 
 _NUT = "nut"
 _KINDS = ((_NUT, "nut"), ("mov", "mov"), ("matroska", "mkv"))

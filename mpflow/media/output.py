@@ -15,6 +15,7 @@ import av
 
 from mpflow.errors import ConfigError, InternalError, MpflowError, OutputError, ResourceError
 from mpflow.spec import JobSpec, partial_name
+from mpflow.wholefile import sync
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
@@ -194,15 +195,6 @@ def rename_new(partial: Path, final: Path) -> None:
         partial.rename(final)
     else:
         partial.unlink(missing_ok=True)  # whoever goes on with a finished output drops it too
-
-
-def sync(path: Path) -> None:
-    """Wait until a file's bytes, or a folder's names, are on the disk."""
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _same_file(ours: Path, theirs: str) -> bool:

@@ -31,8 +31,9 @@ from mpflow.media.chunks import (
     temporary,
 )
 from mpflow.media.mark import DONE, Mark, mark_of
-from mpflow.media.output import OutputFile, parts_error, sync
+from mpflow.media.output import OutputFile, parts_error
 from mpflow.spec import BEGINNING, JobSpec, Place, parts_name
+from mpflow.wholefile import sync
 
 
 class Parts:

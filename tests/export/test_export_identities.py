@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mpflow.export.files import PRIVATE, write_whole
 from mpflow.export.identities import (
     EMBEDDINGS,
     crops_below,
     remove_identities,
     write_embeddings,
 )
+from mpflow.wholefile import PRIVATE, write_whole
 
 
 @pytest.fixture
