@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,12 @@ from runs import GONE_S
 from mpflow import cgroup
 
 MIB = 1 << 20
+_ENTER = """
+import os, sys
+with open(sys.argv[1], "w") as members:
+    members.write(str(os.getpid()))
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 @contextmanager
@@ -33,7 +40,7 @@ def cpu_group(cores: int) -> Iterator[Path]:
 
 def within(group: Path) -> list[str]:
     """What a command begins with to run in a group."""
-    return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(group / "cgroup.procs")]
+    return [sys.executable, "-c", _ENTER, str(group / "cgroup.procs")]
 
 
 @contextmanager
