@@ -9,7 +9,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 EXTRA ?= cpu
-TESTERS ?= 2
+TESTERS ?= 4
 BIN := $(VENV)/bin
 export INPUT
 
@@ -21,7 +21,7 @@ demo: $(VENV)/.for-use
 	@echo 'next: . $(BIN)/activate && mpflow run -i YOURS.mp4 -o covered.mp4 && mpflow audit YOURS.mp4 covered.mp4'
 
 test: $(VENV)/.for-test
-	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile
+	$(BIN)/python -m pytest -n $(TESTERS) --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.for-test
 	$(BIN)/ruff check .

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,6 +15,8 @@ from hypothesis import HealthCheck, settings
 os.environ["MPFLOW_TEST_FILL"] = "1"
 
 from mpflow.models.store import ModelStore
+
+USUAL_LIMIT_S = 120
 
 # A shell that starts the tests in the background ignores these, and so would every process that
 # the tests start and stop with them.
@@ -26,6 +30,16 @@ for number, handler in (
 # No test is wrong for being slow: machines are shared.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no process is left with one at the end."""
+    weights: Counter[Path] = Counter()
+    for item in items:
+        if item.get_closest_marker("slow"):
+            limit = item.get_closest_marker("timeout")
+            weights[item.path] += limit.args[0] if limit else USUAL_LIMIT_S
+    items.sort(key=lambda item: -weights[item.path])
 
 
 @pytest.fixture(scope="session")

@@ -429,6 +429,11 @@ class Result(NamedTuple):
     states: int
     trace: list[str]
 
+    @property
+    def told(self) -> str:
+        """The fault, and below it the way to it."""
+        return "\n".join([self.fault, *self.trace])
+
 
 def explore(model: Model, cap: int = 3_000_000, walk: type[Walk] = Walk) -> Result:
     """Visit every state of the model, breadth first, so that a counterexample is a shortest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ring_model import Model, Moves, Result, explore
+from ring_model import Model, Moves, explore
 
 from mpflow.shm import Order, board
 from mpflow.shm.layout import END, PUB
@@ -25,7 +25,7 @@ HOLDS = {
 @pytest.mark.parametrize("model", HOLDS.values(), ids=HOLDS)
 def test_no_frame_is_lost_torn_or_twice_and_no_slot_leaks(model: Model) -> None:
     result = explore(model)
-    assert not result.fault, _tell(result)
+    assert not result.fault, result.told
     assert result.states > 1000
 
 
@@ -109,7 +109,3 @@ def test_a_key_that_is_never_cleared_is_found_out() -> None:
 def test_a_wrong_undo_is_found_out(undo) -> None:
     result = explore(Model(frames=2, undos=1, moves=Moves(undo=undo)))
     assert "pixels" in result.fault
-
-
-def _tell(result: Result) -> str:
-    return f"{result.fault}\n" + "\n".join(result.trace)
