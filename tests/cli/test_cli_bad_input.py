@@ -153,6 +153,7 @@ def test_existing_output_names_the_flags_and_is_left_alone(
     assert output.stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_damaged_packets_are_counted_and_strict_makes_them_status_5(
     mpflow: Command, here: Path, long_clip: Path
 ) -> None:

@@ -250,6 +250,7 @@ def test_resume_skips_what_is_finished_and_goes_on_with_the_rest(
     assert (again["resume"], again["overwrite"]) == (True, True)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_and_gone_on_with_has_whole_books(
     mpflow: Command, here: Path, long_clip: Path
 ) -> None:

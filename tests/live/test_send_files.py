@@ -98,6 +98,7 @@ def test_what_is_never_connected_anew_needs_no_patience(retry: float, tmp_path: 
     assert feed.counts == {}
 
 
+@pytest.mark.slow
 def test_a_disk_that_hangs_is_left_when_the_job_is_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

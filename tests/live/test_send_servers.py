@@ -14,6 +14,7 @@ def in_step(caught: Catch) -> list[float]:
     return [min((burst - flash for burst in caught.bursts), key=abs) for flash in caught.flashes]
 
 
+@pytest.mark.slow
 @needs_nginx
 def test_a_server_that_is_stopped_for_three_seconds_gets_the_stream_again(tmp_path: Path) -> None:
     server = Nginx.at(tmp_path)
@@ -37,6 +38,7 @@ def test_a_server_that_is_stopped_for_three_seconds_gets_the_stream_again(tmp_pa
     assert in_step(caught) == pytest.approx([0] * len(caught.flashes), abs=0.03)
 
 
+@pytest.mark.slow
 @needs_rtsp_server
 def test_a_stream_is_announced_to_an_rtsp_server_and_read_from_it() -> None:
     server = RtspServer.at_free_ports()

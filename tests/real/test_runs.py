@@ -85,6 +85,7 @@ def finds(detector: Any, picture: scenes.Picture, face: dict[str, Any]) -> int:
     return int(inside.all(axis=1).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["blur", "mosaic", "solid"])
 def test_seven_moving_faces_are_found_and_after_the_run_are_no_more(
     model_store: ModelStore, pan: Path, tmp_path: Path, method: str
