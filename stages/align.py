@@ -36,7 +36,7 @@ class AlignOptions(Options, frozen=True, forbid_unknown_fields=True):
     pixels of a side. ``faces``: so many of a frame get a crop, the largest first.
     """
 
-    template: Literal["arcface", "arcface-128", "ffhq"] = "arcface"
+    template: Literal["arcface", "arcface-v1", "arcface-128", "ffhq"] = "arcface"
     size: Annotated[int, msgspec.Meta(ge=16, le=1024)] = 112
     faces: Annotated[int, msgspec.Meta(ge=1, le=64)] = 8
 

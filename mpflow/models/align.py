@@ -21,7 +21,7 @@ from mpflow.models.warp import warped
 if TYPE_CHECKING:
     from mpflow.frame import Frame
 
-Template: TypeAlias = Literal["arcface", "arcface-128", "ffhq"]
+Template: TypeAlias = Literal["arcface", "arcface-v1", "arcface-128", "ffhq"]
 
 CROP = 112
 # Where ArcFace (insightface's norm_crop) puts image-left eye, image-right eye, nose, image-left
@@ -36,6 +36,18 @@ ARCFACE_POINTS = np.array(
     ]
 )
 
+# The older of its templates for 112x112, smaller and higher: the frontal one of the five by which
+# insightface once aligned, as it lives on in SimSwap (insightface_func/face_detect_crop_single.py)
+# and GHOST (utils/inference/face_detector.py); others call the two arcface_112_v1 and _v2.
+_ARCFACE_V1_POINTS = np.array(
+    [
+        (39.730, 51.138),
+        (72.270, 51.138),
+        (56.000, 68.493),
+        (42.463, 87.010),
+        (69.537, 87.010),
+    ]
+)
 # The same face in 128x128, which insightface shifts instead of scaling it (face_align.py,
 # estimate_norm): what swappers with a crop of 128 or 256 take.
 _ARCFACE_128_POINTS = ARCFACE_POINTS + np.array([8.0, 0.0])
@@ -52,6 +64,7 @@ _FFHQ_POINTS = np.array(
 )
 TEMPLATES: Mapping[Template, NDArray[np.float64]] = {
     "arcface": ARCFACE_POINTS / CROP,
+    "arcface-v1": _ARCFACE_V1_POINTS / CROP,
     "arcface-128": _ARCFACE_128_POINTS / 128,
     "ffhq": _FFHQ_POINTS / 512,
 }

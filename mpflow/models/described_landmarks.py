@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpflow.errors import ConfigError
+from mpflow.models.crop_network import tensor_of
 from mpflow.models.description import Description, Names, Pixels, Side, converted, read_mapping
 from mpflow.models.detections import Floats
-from mpflow.models.fitting import fit, for_channels
+from mpflow.models.fitting import fit
 from mpflow.models.landmarks import square_region
 from mpflow.models.makes import Layout
 from mpflow.models.sockets import Origin, socket_of
@@ -167,11 +168,7 @@ class DescribedLandmarks:
         The third number of a point is how sure it is, where the network gives one; a face's score
         is their mean.
         """
-        given = self._points.input
-        ordered = crops[..., ::-1] if given.colour == "rgb" else crops
-        planes = ordered.transpose(0, 3, 1, 2).astype(np.float32)
-        tensor: Floats = (planes - for_channels(given.mean)) / for_channels(given.std)
-        (raw,) = self.network.run(tensor)["points"]
+        (raw,) = self.network.run(tensor_of(crops, self._points.input))["points"]
         raw = raw.reshape(len(crops), self.count, -1)
         points = np.zeros((len(crops), self.count, 3), np.float32)
         points[:, :, :2] = raw[:, :, :2] * (self.side / self._points.units)

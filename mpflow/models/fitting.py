@@ -1,6 +1,6 @@
 """Hold a described model against its file, before any frame.
 
-    session -> its input: one, float32, NCHW, three channels, sides as described?
+    session -> its input: float32, NCHW, three channels, sides as described?
             -> a black picture through it: does it run, for two at once too?
             -> outputs by name or shape: a layout of the make?    -> Network.run(tensor)
 
@@ -17,7 +17,10 @@ import numpy as np
 
 from mpflow.models.detections import Floats
 from mpflow.models.makes import Layout, Shape
-from mpflow.models.sockets import Origin, Socket
+from mpflow.models.sockets import Origin, Others, Socket
+
+_NONE: Mapping[str, Any] = {}
+_NO_OTHERS = Others()
 
 
 class Network:
@@ -27,9 +30,15 @@ class Network:
     """
 
     def __init__(
-        self, session: Any, socket: Socket, names: Mapping[str, Sequence[str]], layout: Layout
+        self,
+        session: Any,
+        socket: Socket,
+        names: Mapping[str, Sequence[str]],
+        layout: Layout,
+        fixed: Mapping[str, Any] = _NONE,
     ) -> None:
         self.names = names
+        self._fixed = fixed
         self.single = socket.single
         self._session = session
         self._socket = socket
@@ -37,21 +46,26 @@ class Network:
         self._roles = [role for role, named in names.items() for _ in named]
         self._ranks = [len(shape) for role in names for shape in layout[role]]
 
-    def run(self, tensor: Floats) -> dict[str, list[Floats]]:
-        """Outputs [n, *shape] by role for pictures [n, 3, h, w]."""
+    def run(self, tensor: Floats, each: Mapping[str, Floats] = _NONE) -> dict[str, list[Floats]]:
+        """Outputs [n, *shape] by role for pictures [n, 3, h, w], and what else belongs to each of
+        them [n, *shape], by the name of its input."""
         step = 1 if self.single else len(tensor)
-        calls = [self._call(tensor[first : first + step]) for first in range(0, len(tensor), step)]
+        parts = [slice(first, first + step) for first in range(0, len(tensor), step)]
+        calls = [
+            self._call({self._socket.name: tensor[part], **{k: v[part] for k, v in each.items()}})
+            for part in parts
+        ]
         outputs: dict[str, list[Floats]] = {role: [] for role in self._roles}
-        for role, parts in zip(self._roles, zip(*calls, strict=True), strict=True):
-            outputs[role].append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        for role, values in zip(self._roles, zip(*calls, strict=True), strict=True):
+            outputs[role].append(values[0] if len(values) == 1 else np.concatenate(values))
         return outputs
 
-    def _call(self, tensor: Floats) -> list[Floats]:
+    def _call(self, given: Mapping[str, Floats]) -> list[Floats]:
         """One call; an output that leaves out the batch of one gets it back.
 
         Raises FloatingPointError for NaN, which is no score at all: its face would be missed.
         """
-        values = self._session.run(self._names, {self._socket.name: tensor})
+        values = self._session.run(self._names, {**given, **self._fixed})
         for name, value in zip(self._names, values, strict=True):
             if np.isnan(value).any():
                 raise FloatingPointError(
@@ -77,6 +91,7 @@ def fit(  # noqa: PLR0913 - what is held against what
     layouts: Sequence[Layout],
     names: Mapping[str, Sequence[str]],
     most: int = 2,
+    others: Others = _NO_OTHERS,
 ) -> Network:
     """Run a black picture of ``sides`` (width, height) and find each output's role.
 
@@ -88,14 +103,14 @@ def fit(  # noqa: PLR0913 - what is held against what
     known = [each.name for each in session.get_outputs()]
     _check_names(names, known, {role for layout in layouts for role in layout}, origin)
     socket = replace(socket, single=socket.single or most < 2)
-    values, single = _tried(session, socket, sides, origin)
+    values, single = _tried(session, socket, sides, origin, others)
     shapes = {name: value.shape for name, value in zip(known, values, strict=True)}
     socket = replace(socket, single=single)
     for layout in (each for each in layouts if names.keys() <= each.keys()):
         found = _roles(layout, names, shapes, single=single)
         if found is not None:
             _check_spare(found, names, known, origin)
-            return Network(session, socket, found, layout)
+            return Network(session, socket, found, layout, others.fixed)
     raise origin.error(_what_is_missing(layouts, names, shapes, sides), _CURE)
 
 
@@ -140,23 +155,24 @@ _CURE = (
 
 
 def _tried(
-    session: Any, socket: Socket, sides: tuple[int, int], origin: Origin
+    session: Any, socket: Socket, sides: tuple[int, int], origin: Origin, others: Others
 ) -> tuple[list[Floats], bool]:
     """The outputs for a black picture, and whether it takes one at a time only.
 
     A file that says it takes any number may have been exported with a reshape to one.
     """
     width, height = sides
-    both = np.zeros((2, 3, height, width), np.float32)
+    one = {socket.name: np.zeros((1, 3, height, width), np.float32), **others.each}
     if not socket.single:
+        two = {name: np.repeat(value, 2, axis=0) for name, value in one.items()}
         try:
-            values = session.run(None, {socket.name: both})
+            values = session.run(None, {**two, **others.fixed})
         except Exception:  # noqa: BLE001 - onnxruntime has no error of its own; one is tried next
             values = []
         if values and all(value.ndim and len(value) == 2 for value in values):
             return values, False
     try:
-        return session.run(None, {socket.name: both[:1]}), True
+        return session.run(None, {**one, **others.fixed}), True
     except Exception as error:
         raise origin.error(
             f"it does not run on a picture of {width}x{height}: {str(error).splitlines()[0]}",

@@ -6,12 +6,14 @@ the file and the key of the description.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from mpflow.errors import ModelError
 from mpflow.models.description import Pixels
+from mpflow.models.detections import Floats
 
 _FLOAT = "tensor(float)"
 
@@ -41,6 +43,18 @@ class Socket:
     height: int | None
     width: int | None
     single: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Others:
+    """What a file takes beside pictures, by the names of its inputs.
+
+    ``each``: what belongs to a picture, by an example for one [1, *shape]; ``fixed``: what is the
+    same in every call.
+    """
+
+    each: Mapping[str, Floats] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
 
 
 def socket_of(session: Any, pixels: Pixels, origin: Origin) -> Socket:

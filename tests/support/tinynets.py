@@ -46,6 +46,8 @@ class Net:
     batch: int | str = "n"
     channels: int = 3
     more_inputs: list[str] = field(default_factory=list)
+    each_inputs: dict[str, int | Sequence[int]] = field(default_factory=dict)
+    """Inputs that belong to a picture, and the sides of each: [batch, *sides]."""
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -94,6 +96,12 @@ class Net:
             [
                 helper.make_tensor_value_info("picture", input_type, shape),
                 *(helper.make_tensor_value_info(more, 1, [1]) for more in self.more_inputs),
+                *(
+                    helper.make_tensor_value_info(
+                        name, 1, [self.batch, *([sides] if isinstance(sides, int) else sides)]
+                    )
+                    for name, sides in self.each_inputs.items()
+                ),
             ],
             [helper.make_tensor_value_info(each, TensorProto.FLOAT, None) for each in self.outputs],
             self.constants,
