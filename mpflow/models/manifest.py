@@ -11,21 +11,26 @@ import difflib
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, TypeAlias
+from urllib.parse import urljoin
 
 import msgspec
 import yaml
+from msgspec.structs import replace
 
 from mpflow.errors import ModelError
 
-Role: TypeAlias = Literal["detector", "landmarks", "embedder", "media"]
-Transform: TypeAlias = Literal["fold-yunet", "fold-sface", "free-centerface", "tflite"]
+Role: TypeAlias = Literal["detector", "landmarks", "embedder", "enhancer", "media"]
+Transform: TypeAlias = Literal["fold-yunet", "fold-sface", "free-centerface", "tflite", "tfjs"]
 Name: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=64)]
 Sha256: TypeAlias = Annotated[
     str,
     msgspec.Meta(pattern="^[0-9a-f]{64}$", examples=["e3b0c442...b855 (64 hexadecimal digits)"]),
 ]
+
+
+FileName: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +54,10 @@ class PackageSource(_Strict, frozen=True, tag_field="kind", tag="package"):
         if self.archive == "sdist" and self.archive_sha256 is None:
             raise ValueError("an sdist needs archive_sha256")
 
+    def beside(self, name: str) -> PackageSource:
+        """The file of this name in the member's own folder."""
+        return replace(self, member=str(PurePosixPath(self.member).with_name(name)))
+
     def __str__(self) -> str:
         return f"{self.member} in {self.package} {self.version}"
 
@@ -62,6 +71,10 @@ class NpmSource(_Strict, frozen=True, tag_field="kind", tag="npm"):
     version: Annotated[str, msgspec.Meta(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+[A-Za-z0-9.+-]*$")]
     member: str
 
+    def beside(self, name: str) -> NpmSource:
+        """The file of this name in the member's own folder."""
+        return replace(self, member=str(PurePosixPath(self.member).with_name(name)))
+
     def __str__(self) -> str:
         return f"{self.member} in {self.package} {self.version} (npm)"
 
@@ -71,6 +84,10 @@ class UrlSource(_Strict, frozen=True, tag_field="kind", tag="url"):
 
     url: str
 
+    def beside(self, name: str) -> UrlSource:
+        """The file of this name at the same place."""
+        return replace(self, url=urljoin(self.url, name))
+
     def __str__(self) -> str:
         return self.url
 
@@ -79,6 +96,10 @@ class PathSource(_Strict, frozen=True, tag_field="kind", tag="path"):
     """A file on this machine; a relative path starts at the manifest's own directory."""
 
     path: str
+
+    def beside(self, name: str) -> PathSource:
+        """The file of this name in the same folder."""
+        return replace(self, path=str(Path(self.path).with_name(name)))
 
     def __str__(self) -> str:
         return self.path
@@ -92,6 +113,7 @@ class Entry(_Strict, frozen=True):
 
     ``sources`` are tried in their order. ``sha256`` is of the file as it comes;
     ``result_sha256`` of what ``transform`` makes of it, and is given exactly when there is one.
+    ``beside``: names and hashes of further files of its folder that the transformation reads.
     """
 
     role: Role
@@ -101,11 +123,19 @@ class Entry(_Strict, frozen=True):
     sha256: Sha256
     transform: Transform | None = None
     result_sha256: Sha256 | None = None
+    beside: dict[FileName, Sha256] = msgspec.field(default_factory=dict)
     default: bool = False
 
     def __post_init__(self) -> None:
         if (self.transform is None) != (self.result_sha256 is None):
             raise ValueError("transform and result_sha256 go together")
+        if self.beside and self.transform is None:
+            raise ValueError("beside is for a transform that reads more files")
+
+    def hashes(self, main: Path) -> dict[Path, str]:
+        """What each file as it comes must have: the one at ``main``, and those beside it."""
+        beside = {main.with_name(name): sha256 for name, sha256 in self.beside.items()}
+        return {main: self.sha256, **beside}
 
     @property
     def final_sha256(self) -> str:

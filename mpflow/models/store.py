@@ -89,7 +89,7 @@ class ModelStore:
 
     def pull(self, names: Iterable[str], progress: Progress | None = None) -> dict[str, Path]:
         """Fetch what of ``names`` is missing; the path of each."""
-        told = progress or _silent
+        told = progress or (lambda text: None)
         with Archives() as archives:
             return {name: self._checked(name, archives, told) for name in names}
 
@@ -150,7 +150,8 @@ class ModelStore:
         with tempfile.TemporaryDirectory(dir=self.cache_dir, prefix=prefix) as directory:
             made = Path(directory) / f"source{entry.suffix}"
             self._fetch_first(name, entry, made, archives, progress)
-            _expect(made, entry.sha256, f"{name} as fetched")
+            for file, sha256 in entry.hashes(made).items():
+                _expect(file, sha256, f"{name} as fetched")
             if entry.transform is not None:
                 from mpflow.models.transform import transform
 
@@ -178,7 +179,8 @@ class ModelStore:
                 continue
             progress(f"fetching {name}: {hide_credentials(str(source))}")
             try:
-                fetch(source, target, start=self.manifest.directory, archives=archives)
+                start = self.manifest.directory
+                fetch(source, target, start=start, archives=archives, beside=entry.beside)
             except ModelError as error:
                 failures.append(error)
             else:
@@ -245,7 +247,3 @@ def _disk_errors(directory: Path) -> Iterator[None]:
             f"cannot write to the model cache {directory}: {error.strerror or error}",
             cure=f"make room or rights there, or set {CACHE_VARIABLE} to another directory",
         ) from error
-
-
-def _silent(_: str) -> None:
-    """For callers that do not watch."""

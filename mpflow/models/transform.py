@@ -3,6 +3,7 @@
     fold-yunet, fold-sface   int8 weights in blocks -> plain float32 weights, sizes set free
     free-centerface          a fixed 10x3x32x32 input -> any batch and size
     tflite                   a TFLite file -> ONNX, any batch (mpflow.models.tflite_graph)
+    tfjs                     a TensorFlow.js network -> ONNX (mpflow.models.tfjs_graph)
 
 The "int8bq" files of OpenCV Zoo hold each weight as int8 blocks behind DequantizeLinear and
 Reshape nodes. onnxruntime loads them but fails at run: some nodes carry ``block_size`` with a
@@ -83,6 +84,10 @@ def _transformed(name: Transform, source: Path) -> Any:
         from mpflow.models.tflite_graph import onnx_from_tflite  # for the one file that needs it
 
         return onnx_from_tflite(source)
+    if name == "tfjs":
+        from mpflow.models.tfjs_graph import onnx_from_tfjs
+
+        return onnx_from_tfjs(source)
     model = onnx.load(source)
     _TRANSFORMS[name](model)
     return model

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mpflow.errors import ModelError
-from mpflow.models.manifest import Manifest, NpmSource, PackageSource
+from mpflow.models.manifest import Manifest, NpmSource, PackageSource, PathSource, UrlSource
 
 Written = Callable[..., Path]
 
@@ -95,3 +95,21 @@ def test_a_name_that_leaves_the_cache_is_refused(tmp_path: Path, written: Writte
     path.write_text(written().read_text().replace("thing:", "../thing:"))
     with pytest.raises(ModelError, match="matching regex"):
         Manifest.load(path)
+
+
+def test_a_source_knows_the_files_beside_its_own() -> None:
+    entry = Manifest.shipped().entry("esrgan-slim-x2")
+    (source,) = entry.sources
+    (name,) = entry.beside
+    assert str(source.beside(name)).startswith(f"models/x2/{name} in @upscalerjs/esrgan-slim")
+    assert UrlSource(url="https://a.invalid/b/c.json?d=e").beside("f.bin").url == (
+        "https://a.invalid/b/f.bin"
+    )
+    assert PathSource(path="~/a/b.json").beside("f.bin").path == "~/a/f.bin"
+
+
+def test_files_beside_are_for_a_transform(written: Written) -> None:
+    with pytest.raises(ModelError, match="beside is for a transform"):
+        Manifest.load(written(beside={"more.bin": "0" * 64}))
+    with pytest.raises(ModelError, match="beside"):
+        Manifest.load(written(beside={"../more.bin": "0" * 64}))

@@ -184,3 +184,14 @@ def test_entries_of_two_manifest_versions_share_a_cache(
     new = store_of(sha256=hashlib.sha256(b"the next version").hexdigest()).path("thing")
     assert old.read_bytes() == content
     assert new.read_bytes() == b"the next version"
+
+
+def test_a_wrong_file_beside_is_noticed_and_nothing_is_kept(
+    store_of: Stores, tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "thing.bin").write_bytes(content)
+    (tmp_path / "more.bin").write_bytes(b"other weights")
+    store = store_of(transform="tfjs", result_sha256="0" * 64, beside={"more.bin": "1" * 64})
+    with pytest.raises(ModelError, match="thing as fetched has the wrong hash: expected sha256 11"):
+        store.path("thing")
+    assert not [*store.cache_dir.glob("thing*")]
