@@ -32,6 +32,7 @@ AnyStageClass = type[Source[Any]] | type[Stage[Any]] | type[Sink[Any]]
 
 SHORT_NAMES: dict[str, str] = {
     "align": "mpflow.stages.align:Align",
+    "blend": "mpflow.stages.blend:Blend",
     "decode": "mpflow.stages.decode:Decode",
     "detect": "mpflow.stages.detect:Detect",
     "embed": "mpflow.stages.embed:Embed",

@@ -70,6 +70,28 @@ class Steady:
         return weight, Matching(shift, found.mean) if found and shift else None
 
 
+class Tracks:
+    """The memories of all tracks; those that have not been seen for long are let go of.
+
+    With ``seconds`` 0, and for a face without a track, there is none.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._known: dict[int, Steady] = {}
+
+    def of(self, track: int | None, time: float) -> Steady | None:
+        """The memory of a track, on a frame at ``time`` seconds."""
+        if track is None or not self._seconds:
+            return None
+        self._known = {
+            number: steady
+            for number, steady in self._known.items()
+            if steady.seen is None or abs(time - steady.seen) <= LONGEST_S
+        }
+        return self._known.setdefault(track, Steady(self._seconds))
+
+
 def _steadied(past: Shift, shift: Shift, share: float) -> Shift:
     """Gain and offset go together: a face that has changed has changed in both."""
     far = max(
