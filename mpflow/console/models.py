@@ -71,7 +71,7 @@ def show_path(name: str, *, offline: bool) -> None:
 
 def check(description: Path, picture: Path | None, *, as_json: bool) -> None:
     """Say what a described model is; raises where its file does not fit."""
-    from mpflow.models.checking import check as look
+    from mpflow.swapping.checking import check as look
 
     found = look(description, picture)
     faces = None if found.faces is None else _faces(found.faces)

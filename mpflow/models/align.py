@@ -36,9 +36,10 @@ ARCFACE_POINTS = np.array(
     ]
 )
 
-# The older of its templates for 112x112, smaller and higher: the frontal one of the five by which
-# insightface once aligned, as it lives on in SimSwap (insightface_func/face_detect_crop_single.py)
-# and GHOST (utils/inference/face_detector.py); others call the two arcface_112_v1 and _v2.
+# The template before that, also for 112x112, with a smaller face that lies higher: the frontal one
+# of the five by which insightface once aligned. SimSwap still does (insightface_func/utils/
+# face_align_ffhqandnewarc.py, src3), and so does GHOST. Others call it arcface_112_v1, and the
+# newer one arcface_112_v2.
 _ARCFACE_V1_POINTS = np.array(
     [
         (39.730, 51.138),
@@ -48,7 +49,8 @@ _ARCFACE_V1_POINTS = np.array(
         (69.537, 87.010),
     ]
 )
-# The same face in 128x128, which insightface shifts instead of scaling it (face_align.py,
+
+# The newer face in 128x128, which insightface shifts instead of scaling it (face_align.py,
 # estimate_norm): what swappers with a crop of 128 or 256 take.
 _ARCFACE_128_POINTS = ARCFACE_POINTS + np.array([8.0, 0.0])
 # Where the FFHQ set has the points of a face, 512x512, as enhancers were trained on it
@@ -97,6 +99,24 @@ def crop(bgr: NDArray[np.uint8], points: ArrayLike, size: int = CROP) -> NDArray
     matrix = similarity(points, ARCFACE_POINTS * (size / CROP))
     aligned: NDArray[np.uint8] = cv2.warpAffine(bgr, matrix, (size, size)).astype(np.uint8)
     return aligned
+
+
+def cut(
+    bgr: NDArray[np.uint8], points: ArrayLike, template: Template, size: int
+) -> NDArray[np.uint8]:
+    """The face of a photo with these five points [5, 2], upright in a picture [size, size, 3].
+
+    A photo that is more than twice too large is halved first; outside it, its edge goes on.
+    """
+    matrix = matrix_to(points, template, size).astype(np.float64)
+    while np.sqrt(abs(np.linalg.det(matrix[:, :2]))) <= 0.5 and min(bgr.shape[:2]) > 1:
+        height, width = (side // 2 for side in bgr.shape[:2])
+        even = bgr[: 2 * height, : 2 * width]
+        bgr = cv2.resize(even, (width, height), interpolation=cv2.INTER_AREA).astype(np.uint8)
+        matrix[:, 2] += matrix[:, :2] @ (0.5, 0.5)  # sample x of the half lies at 2x + 1/2
+        matrix[:, :2] *= 2
+    edge = cv2.BORDER_REPLICATE
+    return cv2.warpAffine(bgr, matrix, (size, size), borderMode=edge).astype(np.uint8)
 
 
 def similarity(source: ArrayLike, target: ArrayLike) -> Floats:

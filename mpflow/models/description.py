@@ -93,12 +93,7 @@ class Description(Strict, frozen=True):
 
         Raises ModelError if it is not there, or is another than the one described.
         """
-        path = origin.absolute().parent / Path(self.file).expanduser()
-        if not path.is_file():
-            raise ModelError(
-                f"{origin} describes the model file {path}, which is not there",
-                cure="correct `file`; it is found from the folder of the description",
-            )
+        path = beside(origin, self.file, "file")
         if self.sha256 is not None and (found := sha256_of(path)) != self.sha256:
             raise ModelError(
                 f"{path} has the wrong hash: {origin} says sha256 {self.sha256}, it is {found}",
@@ -108,6 +103,20 @@ class Description(Strict, frozen=True):
 
 
 D = TypeVar("D", bound=Description)
+
+
+def beside(origin: Path, file: str, key: str) -> Path:
+    """The file that a description ``origin`` names under ``key``, looked for from its folder.
+
+    Raises ModelError if it is not there.
+    """
+    path = origin.absolute().parent / Path(file).expanduser()
+    if not path.is_file():
+        raise ModelError(
+            f"{origin} describes the model file {path}, which is not there",
+            cure=f"correct `{key}`; it is found from the folder of the description",
+        )
+    return path
 
 
 def is_description(model: str) -> bool:

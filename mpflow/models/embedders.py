@@ -44,6 +44,9 @@ class Embedder(Protocol):
     def embed(self, crops: Sequence[Crop]) -> Floats:
         """Embeddings [n, k] of length 1, float32, for BGR crops [size, size, 3]."""
 
+    def raw(self, crops: Sequence[Crop]) -> Floats:
+        """The same as the network gives them, of any length."""
+
 
 def open_embedder(  # noqa: PLR0913 - one name for each choice
     model: str,

@@ -18,6 +18,7 @@ from mpflow.errors import ModelError
 from mpflow.models.align import CROP
 from mpflow.models.detections import Floats
 from mpflow.models.sessions import SessionFacts
+from mpflow.models.sface import normalised
 
 ROOT = Path("~/.insightface")
 
@@ -36,12 +37,15 @@ class ArcFace:
 
     def embed(self, crops: Sequence[NDArray[np.uint8]]) -> Floats:
         """Embeddings [n, k] of length 1 for BGR crops [112, 112, 3]."""
+        return normalised(self.raw(crops))
+
+    def raw(self, crops: Sequence[NDArray[np.uint8]]) -> Floats:
+        """The same as the network gives them, of any length."""
         rows = [np.asarray(self._model.get_feat(crop), np.float32)[0] for crop in crops]
         if not rows:
             return np.zeros((0, 1), np.float32)
         raw: Floats = np.stack(rows)
-        lengths: Floats = np.linalg.norm(raw, axis=1, keepdims=True)
-        return raw / lengths
+        return raw
 
 
 def open_insightface(

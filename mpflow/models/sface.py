@@ -41,6 +41,10 @@ class SFace:
 
         The product of two of them is their cosine. The network takes RGB 0..255; BGR is worse.
         """
+        return normalised(self.raw(crops))
+
+    def raw(self, crops: Sequence[NDArray[np.uint8]]) -> Floats:
+        """The same as the network gives them, of any length."""
         for face in crops:
             if face.shape != (CROP, CROP, 3):
                 raise ContractError(f"SFace takes crops of 112x112x3, not {face.shape}")
@@ -48,5 +52,10 @@ class SFace:
         if not len(rgb):
             return np.zeros((0, 128), np.float32)
         raw: Floats = self._session.run(None, {self._input: rgb})[0]
-        lengths: Floats = np.linalg.norm(raw, axis=1, keepdims=True)
-        return raw / lengths
+        return raw
+
+
+def normalised(raw: Floats) -> Floats:
+    """Embeddings [n, k] made as long as 1."""
+    lengths: Floats = np.linalg.norm(raw, axis=1, keepdims=True)
+    return raw / lengths

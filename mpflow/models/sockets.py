@@ -20,9 +20,9 @@ _FLOAT = "tensor(float)"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The description and the file, as errors name them."""
+    """The description, or the contract where a file has none, and the file, as errors name them."""
 
-    description: Path
+    description: Path | str
     file: Path
 
     def error(self, what: str, cure: str) -> ModelError:

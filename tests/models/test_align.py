@@ -10,7 +10,7 @@ import scenes
 from mpflow.errors import ContractError
 from mpflow.frame import PIXEL_FORMATS
 from mpflow.memory import MemorySlot
-from mpflow.models.align import ARCFACE_POINTS, TEMPLATES, Template, aligned, crop
+from mpflow.models.align import ARCFACE_POINTS, TEMPLATES, Template, aligned, crop, cut
 from mpflow.models.store import ModelStore
 from mpflow.models.warp import warped
 
@@ -96,6 +96,28 @@ def test_the_five_points_come_to_the_templates_places(template: Template, size: 
 
 def test_a_swappers_template_is_the_embedders_moved_to_the_middle() -> None:
     np.testing.assert_allclose(TEMPLATES["arcface-128"] * 128, ARCFACE_POINTS + np.array([8, 0]))
+
+
+def test_the_older_template_lies_where_others_put_it() -> None:
+    """Its published shares of the crop, to the fourth place."""
+    shares = [(0.3547, 0.4566), (0.6453, 0.4566), (0.5, 0.6115), (0.3791, 0.7769), (0.6209, 0.7769)]
+    np.testing.assert_allclose(TEMPLATES["arcface-v1"], shares, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1, 3, 9])
+def test_a_photo_is_cut_in_place_whatever_its_size(scale: int) -> None:
+    """A ramp stays the same ramp, and stripes become grey."""
+    side = 64 * scale
+    points = TEMPLATES["ffhq"] * side + np.array([3.0, -2.0]) * scale
+    column, row = np.meshgrid(np.arange(side + 40), np.arange(side + 40))
+    ramp = ((column + 0.5) / scale * 2).clip(0, 255)
+    picture = np.stack([ramp, (row + 0.5) / scale * 2, row % 2 * 255], axis=2)
+    found = cut(np.rint(picture.clip(0, 255)).astype(np.uint8), points, "ffhq", 64)
+    across = np.arange(4, 60)
+    at = across / 64 * side + 3 * scale + 0.5
+    np.testing.assert_allclose(found[30, 4:60, 0], at / scale * 2, atol=1.6)
+    if scale > 2:
+        assert np.ptp(found[10:50, 10:50, 2].astype(int)) <= 60
 
 
 def test_a_crop_from_planes_is_the_crop_from_bgr(model_store: ModelStore) -> None:

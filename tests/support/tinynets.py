@@ -45,6 +45,8 @@ class Net:
     sides: tuple[int, int] | None = None
     batch: int | str = "n"
     channels: int = 3
+    given: str = "picture"
+    """The name of the input that takes pictures."""
     more_inputs: list[str] = field(default_factory=list)
     each_inputs: dict[str, int | Sequence[int]] = field(default_factory=dict)
     """Inputs that belong to a picture, and the sides of each: [batch, *sides]."""
@@ -75,7 +77,7 @@ class Net:
         spread = np.repeat(weights[:, :, None], stride * stride, 2) / stride**2
         kernel = self.constant(spread.reshape(-1, 3, stride, stride).astype(np.float32))
         size = [stride, stride]
-        inputs = ["picture", kernel, self.constant(biases)]
+        inputs = [self.given, kernel, self.constant(biases)]
         return self.node("Conv", inputs, kernel_shape=size, strides=size)
 
     def rows(self, cells: str, numbers: int, *, batched: bool = True) -> str:
@@ -94,7 +96,7 @@ class Net:
             self.nodes,
             "tiny",
             [
-                helper.make_tensor_value_info("picture", input_type, shape),
+                helper.make_tensor_value_info(self.given, input_type, shape),
                 *(helper.make_tensor_value_info(more, 1, [1]) for more in self.more_inputs),
                 *(
                     helper.make_tensor_value_info(

@@ -1,0 +1,48 @@
+"""Look at a description of any kind and its file without a run: do they fit?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from mpflow.models.checking import Checked
+from mpflow.models.checking import check as check_others
+from mpflow.models.description import is_description, read_mapping
+from mpflow.models.fetch import sha256_of
+from mpflow.models.store import ModelStore
+
+
+def check(path: Path, picture: Path | None = None) -> Checked:
+    """Load the model that ``path`` describes on the processor; an INSwapper file needs no
+    description. ``picture`` is for detectors.
+
+    Raises ConfigError for a wrong description, ModelError for a file that does not fit it,
+    InputError for a picture that cannot be read.
+    """
+    if not is_description(path.name):
+        return _check_swapper(path)
+    described = read_mapping(path)
+    for key, look in _KINDS.items():
+        if key in described:
+            return look(path)
+    return check_others(path, picture)
+
+
+def _check_swapper(path: Path) -> Checked:
+    from mpflow.swapping.described import open_swapper
+
+    swapper, _ = open_swapper(path, ModelStore(), device="cpu")
+    network, (template, side) = swapper.network, swapper.photo
+    kind = (
+        f"swapper, {swapper.described.swapper}, template {swapper.template}, source by {template} "
+        f"in {side} pixels"
+    )
+    names = {role: list(each) for role, each in network.network.names.items()}
+    others = {role: [str(file)] for role, file in swapper.files.items() if role != "swapper"}
+    file, size = swapper.files["swapper"], (network.side, network.side)
+    batches = not network.network.single
+    return Checked(kind, file, sha256_of(file), size, batches, {**names, **others})
+
+
+_KINDS: Mapping[str, Callable[[Path], Checked]] = {"swapper": _check_swapper}
+"""By the key that says of which kind a description is."""
