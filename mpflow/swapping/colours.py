@@ -1,13 +1,14 @@
 """Give a made face the colours of the face it is laid over.
 
     target, made, weight -> both small, as luma and two colour differences
-                         -> means and spreads of what is skin in both -> Shift
-    made, Shift          -> one matrix over BGR
+                         -> means and spreads of what is skin in both, and how the difference
+                            grows across the face: light from one side -> Shift
+    made, Shift          -> one matrix over BGR, and one plane added
 
 As in Reinhard and others, "Color Transfer between Images" (2001), in an opponent space that is
-linear in BGR (JFIF's YCbCr), so that the whole transfer is one matrix and nothing is rounded twice.
-A hand, a microphone or dark glasses before the target are no part of its colour: what is far from
-the colour of most of the face counts little.
+linear in BGR (JFIF's YCbCr), so that nothing is rounded twice. A hand, a microphone or dark glasses
+before the target are no part of its colour: what is far from the colour of most of the face counts
+little.
 """
 
 from __future__ import annotations
@@ -39,13 +40,21 @@ _LEAST_SPREAD = np.array([4.0, 2.0, 2.0])  # levels; below it, spread is noise
 _SIGMAS = 3.0  # how far from the middle, in spreads, a pixel is hardly of the face
 _MAD_TO_SIGMA = 1.4826  # of a normal distribution
 _LEAST_COMMON = 0.2  # the share of the face that must be skin in both pictures
-_GAINS = (0.5, 2.0)
+# Luma may be stretched by a little: more makes holes of eyes, and a shine of every nose. Colour, by
+# less yet: the white of eyes, which is off the colour of skin, would turn blue.
+_LEAST_GAIN = np.array([0.7, 0.7, 0.7])
+_MOST_GAIN = np.array([1.25, 1.2, 1.2])
+_STIFF = 0.005  # how little a slope is believed that few pixels tell of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shift:
-    """What is done to the colours: differences from the face's mean [3] are multiplied by ``gain``
-    [3], and ``off`` [3] is added, in levels 0..255; luma, then blue and red difference."""
+    """What is done to luma, blue and red difference.
+
+    Differences from the face's mean are multiplied by ``gain`` [3]; then ``off`` [3, 3] is added,
+    in levels 0..255: its first row everywhere, its second growing to that from the middle of the
+    crop to its right border, its third to its lower one.
+    """
 
     gain: Doubles
     off: Doubles
@@ -74,17 +83,26 @@ def matching(target: Picture, made: Picture, weight: Floats) -> Matching | None:
         of_goal = of_start = both
     goal_mean, goal_spread = _moments(goal, of_goal)
     start_mean, start_spread = _moments(start, of_start)
-    gain = np.clip(goal_spread / start_spread, *_GAINS)
-    return Matching(Shift(gain, goal_mean - start_mean), start_mean)
+    gain = np.clip(goal_spread / start_spread, _LEAST_GAIN, _MOST_GAIN)
+    left = goal - goal_mean - (start - start_mean) * gain
+    off = _plane(left, of_goal * of_start, small)
+    off[0] += goal_mean - start_mean
+    return Matching(Shift(gain, off), start_mean)
 
 
 def shifted(made: Picture, matching: Matching) -> Picture:
     """The picture BGR [h, w, 3] with its colours shifted, rounded and cut to 0..255 once."""
+    height, width = made.shape[:2]
     linear = _BACK @ np.diag(matching.shift.gain) @ _OPPONENT
     mean = _BACK @ matching.mean
-    off = mean - linear @ mean + _BACK @ matching.shift.off
-    matrix = np.column_stack([linear, off]).astype(np.float32)
-    return np.asarray(cv2.transform(made, matrix), np.uint8)
+    everywhere, across, down = matching.shift.off @ _BACK.T
+    matrix = np.column_stack([linear, mean - linear @ mean + everywhere])
+    stretched = cv2.transform(made.astype(np.float32), matrix.astype(np.float32))
+    right, below = (axis.astype(np.float32) for axis in _axes((width, height)))
+    plane = right[:, None] * across.astype(np.float32) + below[:, None, None] * down.astype(
+        np.float32
+    )
+    return np.asarray(cv2.add(stretched, plane, dtype=cv2.CV_8U), np.uint8)
 
 
 def _opponent(picture: Picture, size: tuple[int, int]) -> Doubles:
@@ -109,3 +127,19 @@ def _moments(pixels: Doubles, share: Doubles) -> tuple[Doubles, Doubles]:
     mean = share @ pixels / total
     spread = np.sqrt(share @ (pixels - mean) ** 2 / total)
     return mean, np.maximum(spread, _LEAST_SPREAD / 4)
+
+
+def _plane(left: Doubles, share: Doubles, size: tuple[int, int]) -> Doubles:
+    """The plane [3, 3] nearest to what is left [n, 3] on pixels that count by ``share`` [n]."""
+    across, down = np.meshgrid(*_axes(size))
+    places = np.column_stack([np.ones(across.size), across.ravel(), down.ravel()])
+    weighted = places * share[:, None]
+    stiff = np.diag([0.0, _STIFF, _STIFF]) * share.sum()
+    plane: Doubles = np.linalg.solve(weighted.T @ places + stiff, weighted.T @ left)
+    return plane
+
+
+def _axes(size: tuple[int, int]) -> tuple[Doubles, Doubles]:
+    """Where columns and rows of (width, height) lie: -1 at the first, 1 at the last."""
+    width, height = size
+    return np.linspace(-1, 1, width), np.linspace(-1, 1, height)

@@ -95,7 +95,7 @@ class Tracks:
 def _steadied(past: Shift, shift: Shift, share: float) -> Shift:
     """Gain and offset go together: a face that has changed has changed in both."""
     far = max(
-        float(np.abs(shift.off - past.off).max()) / _NEAR_LEVELS,
+        float(np.abs(shift.off - past.off).sum(axis=0).max()) / _NEAR_LEVELS,
         float(np.abs(shift.gain - past.gain).max()) / _NEAR_GAIN,
     )
     part = _part(share, far)

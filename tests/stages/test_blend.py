@@ -100,7 +100,7 @@ def test_a_face_in_other_light_gets_the_colours_around_it() -> None:
     kept = madefaces.scene(FRAME, [MIDDLE], madefaces.bluer)
     seen = slice(100, 140), slice(140, 180)
     assert off(blended(kept, colour="keep"), before)[seen].mean() > 25
-    assert off(blended(made), before)[seen].mean() < 3
+    assert off(blended(made), before)[seen].mean() < 5
 
 
 @pytest.mark.parametrize(("x", "y"), [(0, 120), (321, 120), (160, 0), (160, 241), (0, 0)])

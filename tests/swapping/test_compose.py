@@ -29,7 +29,7 @@ def test_a_face_that_was_not_changed_changes_nothing(blend: str) -> None:
     assert weight.max() == 1
 
 
-@pytest.mark.parametrize(("blend", "most"), [("soft", 2.0), ("seamless", 8.0)])
+@pytest.mark.parametrize(("blend", "most"), [("soft", 4.0), ("seamless", 8.0)])
 def test_a_face_in_other_light_gets_the_colours_of_its_target(blend: str, most: float) -> None:
     made = madefaces.whole(madefaces.bluer(CROP))
     picture, weight = compose(CROP, made, Blending(blend=blend))
@@ -42,6 +42,16 @@ def test_its_own_colours_are_kept_where_that_is_asked() -> None:
     made = madefaces.whole(madefaces.bluer(CROP))
     picture, _ = compose(CROP, made, Blending(colour="keep"))
     assert np.array_equal(picture, made.picture)
+
+
+def test_light_from_one_side_falls_on_the_made_face_too() -> None:
+    side = np.linspace(0.7, 1.2, SIZE)[None, :, None]
+    lit = np.clip(CROP * side, 0, 255).astype(np.uint8)
+    picture, _ = compose(lit, madefaces.whole(CROP), Blending())
+    left, right = (slice(None), slice(20, 40)), (slice(None), slice(88, 108))
+    for part in (left, right):
+        assert off(picture, lit)[part].mean() < 6
+        assert off(CROP, lit)[part].mean() > 12
 
 
 def test_a_hand_before_the_target_does_not_colour_the_face() -> None:

@@ -13,7 +13,9 @@ MEAN = np.array([120.0, 0.0, 20.0])
 
 
 def match(off: float, gain: float = 1.0) -> Matching:
-    return Matching(Shift(np.full(3, gain), np.full(3, off)), MEAN)
+    everywhere = np.zeros((3, 3))
+    everywhere[0] = off
+    return Matching(Shift(np.full(3, gain), everywhere), MEAN)
 
 
 def offs(given: list[float], seconds: float = 0.4) -> list[float]:
@@ -22,7 +24,7 @@ def offs(given: list[float], seconds: float = 0.4) -> list[float]:
     for number, off in enumerate(given):
         _, matching = steady.steadied(weight, match(off), number * FRAME_S)
         assert matching is not None
-        found.append(float(matching.shift.off[0]))
+        found.append(float(matching.shift.off[0, 0]))
     return found
 
 
@@ -67,7 +69,7 @@ def test_after_a_gap_or_a_jump_back_a_track_begins_anew(time: float) -> None:
     steady.steadied(weight, match(0.0), 0.0)
     _, matching = steady.steadied(weight, match(2.0), time)
     assert matching is not None
-    assert matching.shift.off[0] == 2.0
+    assert matching.shift.off[0, 0] == 2.0
 
 
 def test_a_crop_of_another_size_has_no_past_edge() -> None:
