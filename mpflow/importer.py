@@ -36,6 +36,7 @@ SHORT_NAMES: dict[str, str] = {
     "decode": "mpflow.stages.decode:Decode",
     "detect": "mpflow.stages.detect:Detect",
     "embed": "mpflow.stages.embed:Embed",
+    "enhance": "mpflow.stages.enhance:Enhance",
     "redact": "mpflow.stages.redact:Redact",
     "encode": "mpflow.stages.encode:Encode",
     "faces": "mpflow.stages.faces:Faces",

@@ -41,6 +41,10 @@ def test_every_stage_keeps_the_contract(
 
 def required(target: str, folder: Path, store: ModelStore) -> dict[str, str]:
     """The options that a stage cannot do without."""
+    if target.endswith(":Enhance"):
+        return {"model": "esrgan-slim-x2", "size": "128", "faces": "all"}
+    if target.endswith(":Swap"):
+        return {"sources": f"[{store.path('astronaut')}]"}
     if not target.endswith(":Embed"):
         return {}
     gallery = folder / "gallery"
