@@ -44,5 +44,20 @@ def _check_swapper(path: Path) -> Checked:
     return Checked(kind, file, sha256_of(file), size, batches, {**names, **others})
 
 
-_KINDS: Mapping[str, Callable[[Path], Checked]] = {"swapper": _check_swapper}
+def _check_enhancer(path: Path) -> Checked:
+    from mpflow.swapping.enhancers import load_enhancer, open_enhancer
+
+    model, _ = open_enhancer(str(path), ModelStore(), device="cpu", most=2)
+    described = load_enhancer(path)
+    grows = f", enlarges by {model.times}" if model.times > 1 else ""
+    kind = f"enhancer, {described.__struct_config__.tag}, template {model.template}{grows}"
+    file, network = described.found(path), model.network.network
+    names = {role: list(each) for role, each in network.names.items()}
+    return Checked(kind, file, sha256_of(file), (model.side,) * 2, not network.single, names)
+
+
+_KINDS: Mapping[str, Callable[[Path], Checked]] = {
+    "swapper": _check_swapper,
+    "enhancer": _check_enhancer,
+}
 """By the key that says of which kind a description is."""

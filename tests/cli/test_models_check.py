@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 import tinydetectors
+import tinyenhancers
 import tinynets
 from click.testing import Result
 from tinydetectors import BOX
@@ -55,6 +56,19 @@ def test_a_landmark_network_is_told_too(here: Path, invoke: Invoke) -> None:
     said = invoke("models", "check", "net.yaml")
     assert "landmark network, 68 points: " in said.output
     assert "256x256 only, in batches" in said.output
+
+
+def test_an_enhancer_is_told_too(here: Path, invoke: Invoke) -> None:
+    tinyenhancers.weighing(here / "net.onnx")
+    (here / "net.yaml").write_text("enhancer: codeformer\nfile: net.onnx\n")
+    said = invoke("models", "check", "net.yaml")
+    assert "enhancer, codeformer, template ffhq: " in said.output
+    assert "64x64 only, one at a time" in said.output
+    assert "picture   y" in said.output
+    (here / "net.yaml").write_text("enhancer: gfpgan\nfile: gone.onnx\n")
+    missing = invoke("models", "check", "net.yaml")
+    assert missing.exit_code == 2
+    assert "bring gfpgan_1.4.onnx" in missing.stderr
 
 
 @pytest.mark.parametrize(
