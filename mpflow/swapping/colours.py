@@ -43,7 +43,7 @@ _LEAST_COMMON = 0.2  # the share of the face that must be skin in both pictures
 # Luma may be stretched by a little: more makes holes of eyes, and a shine of every nose. Colour, by
 # less yet: the white of eyes, which is off the colour of skin, would turn blue.
 _LEAST_GAIN = np.array([0.7, 0.7, 0.7])
-_MOST_GAIN = np.array([1.25, 1.2, 1.2])
+_MOST_GAIN = np.array([1.25, 1.1, 1.1])
 _STIFF = 0.005  # how little a slope is believed that few pixels tell of
 
 

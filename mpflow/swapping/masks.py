@@ -1,14 +1,15 @@
 """Where in a crop a made face is laid, and how its edge fades.
 
 outline of the mesh --+
-what the swapper made +-> the least of them -> away from its own edge -> weight 0..1
-what hides the face --+
+what the swapper made +-> the least of them -> fading towards its edge -> weight 0..1
+what hides the face --+       (inwards from the hull of it; cut out within it, as it is)
 """
 
 from __future__ import annotations
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from mpflow.models.detections import Floats
 from mpflow.models.landmarks import mesh_outline
@@ -17,6 +18,7 @@ from mpflow.swapping.contract import Picture
 FULL = 255
 _BITS = 4  # of a fraction in OpenCV's fixed-point coordinates
 _HALF = 128
+_SPECK = 0.05  # of the largest part's area; what is smaller is no part of a face
 
 
 def outline_mask(mesh: Floats, size: int) -> Picture:
@@ -36,17 +38,35 @@ def least(first: Picture, *others: Picture | None) -> Picture:
 
 
 def weight_of(mask: Picture, edge: float) -> Floats:
-    """The weight [s, s], 0..1, of a mask [s, s], 0..255: it rises from the edge inwards over the
-    share ``edge`` of the crop's side, and is nowhere more than the mask.
+    """The weight [s, s], 0..1, of a mask [s, s], 0..255.
 
+    It rises from the hull of the mask inwards, over the share ``edge`` of the crop's side, and is
+    nowhere more than the mask. What is cut out of the hull (a mouth that is left alone, a hand
+    before the face) has the edge that it has in the mask: a wide one there would cost half a brow.
     The crop's own border is an edge, too: beyond it nothing was made.
     """
     size = len(mask)
-    solid = np.zeros((size + 2, size + 2), np.uint8)
-    solid[1:-1, 1:-1] = mask >= _HALF
-    distance = cv2.distanceTransform(solid, cv2.DIST_L2, cv2.DIST_MASK_5)[1:-1, 1:-1]
+    inside = np.zeros((size + 2, size + 2), np.uint8)
+    hull = _hull(mask)
+    if hull is not None:
+        cv2.fillConvexPoly(inside, hull + 1, 1)
+    inside[[0, -1]] = 0
+    inside[:, [0, -1]] = 0
+    distance = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_5)[1:-1, 1:-1]
     ramp = np.clip((distance - 0.5) / max(edge * size, 1.0), 0, 1)
     smooth = ramp * ramp * (3 - 2 * ramp)  # no kink where it begins and ends
     limit = mask.astype(np.float32) / FULL
     weight: Floats = np.minimum(smooth, limit, dtype=np.float32)
     return weight
+
+
+def _hull(mask: Picture) -> NDArray[np.int32] | None:
+    """The hull [n, 1, 2] of what is set in a mask, specks left out; None for an empty one."""
+    solid = (mask >= _HALF).astype(np.uint8)
+    contours, _ = cv2.findContours(solid, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
+    areas = [cv2.contourArea(contour) for contour in contours]
+    most = max(areas, default=0.0)
+    if not most:
+        return None
+    parts = [each for each, area in zip(contours, areas, strict=True) if area >= _SPECK * most]
+    return np.asarray(cv2.convexHull(np.vstack(parts)), np.int32)

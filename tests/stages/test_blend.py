@@ -57,7 +57,7 @@ def test_a_face_that_was_not_changed_is_not_seen_to_change(name: str) -> None:
 def test_a_turned_face_of_any_size_lands_where_it_was_taken(degrees: float, side: float) -> None:
     made = madefaces.scene(FRAME, [madefaces.place(160, 120, side, degrees)], lambda crop: crop)
     before = scenes.bgr(made.slot)
-    assert off(blended(made), before).mean() < 1.0
+    assert off(blended(made), before).mean() < 1.5
 
 
 @pytest.mark.parametrize("name", FORMATS)
