@@ -14,6 +14,9 @@ COVERED, OPEN = "redact.covered", "redact.open"
 """The fields of a token that say how many of its faces a redaction has covered, and how many it
 has left open because that was asked for; one that is 0 is not there."""
 
+DRIFT = "swap.drift"
+"""The field of a token with a made face that was found not to be like its source: the cosine."""
+
 
 def counted(count: int, noun: str) -> str:
     """``1 frame``, ``2 frames``."""
@@ -44,8 +47,9 @@ class LedgerSummary(_Account, frozen=True):
     they are because that was asked for: they lie outside of the spans to be redacted.
     ``faces`` were found, ``covered`` of them covered (all those of a masked frame are), and
     ``open`` of them left open because that was asked for, by the spans or by whose they are; both
-    are 0 where no stage redacts. ``changed``: what was in force other than asked for, and in how
-    many frames (``detect.score=0.9``, ``-enhance``), whatever became of them.
+    are 0 where no stage redacts. In ``drifted`` frames a made face was looked at and was not like
+    its source. ``changed``: what was in force other than asked for, and in how many frames
+    (``detect.score=0.9``, ``-enhance``), whatever became of them.
     """
 
     frames: int = 0
@@ -60,6 +64,7 @@ class LedgerSummary(_Account, frozen=True):
     frames_with_faces: int = 0
     covered: int = 0
     open: int = 0
+    drifted: int = 0
     changed: dict[str, int] = {}
     rows: tuple[LostFrame, ...] = ()
     more: int = 0

@@ -8,7 +8,7 @@ takes up the totals. On disk, in the job's folder of parts, it is a line for eac
 
     {"start": 0, "stop": 60, "delivered": 59, "masked": 1, "passed": 0, "dropped": 0, "degraded": 0,
      "single_frame": 0, "left": 0, "faces": 70, "frames_with_faces": 58, "covered": 70, "open": 0,
-     "changed": {}, "rows": [{...}]}
+     "drifted": 0, "changed": {}, "rows": [{...}]}
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from mpflow.accounts import COVERED, LEFT, OPEN, LedgerSummary, LostFrame
+from mpflow.accounts import COVERED, DRIFT, LEFT, OPEN, LedgerSummary, LostFrame
 from mpflow.errors import InternalError, Refused
 from mpflow.facewatch import FaceWatch
 from mpflow.latency import LatencyBook
@@ -236,6 +236,7 @@ def _noted(token: Token) -> Noted:
         open=0 if masked else int(token.fields.get(OPEN, 0)),
         single=token.mode is Mode.SINGLE_FRAME,
         left=bool(token.fields.get(LEFT)),
+        drifted=DRIFT in token.fields,
         changed=token.degradations,
     )
 

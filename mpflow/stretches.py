@@ -19,8 +19,8 @@ OTHERS = "others"
 
 class Noted(msgspec.Struct, gc=False):
     """What is counted of one frame: its ``row`` if it was not delivered as asked, its faces and
-    what became of them, its mode, whether it was left as it is on purpose, and what was in force
-    other than asked for."""
+    what became of them, its mode, whether it was left as it is on purpose, whether a made face is
+    not like its source, and what was in force other than asked for."""
 
     row: LostFrame | None
     faces: int = 0
@@ -28,6 +28,7 @@ class Noted(msgspec.Struct, gc=False):
     open: int = 0
     single: bool = False
     left: bool = False
+    drifted: bool = False
     changed: tuple[str, ...] = ()
 
 
@@ -47,6 +48,7 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
     frames_with_faces: int = 0
     covered: int = 0
     open: int = 0
+    drifted: int = 0
     changed: dict[str, int] = {}
     rows: list[LostFrame] = []
 
@@ -59,6 +61,7 @@ class Stretch(msgspec.Struct, forbid_unknown_fields=True):
         self.frames_with_faces += frame.faces > 0
         self.covered += frame.covered
         self.open += frame.open
+        self.drifted += frame.drifted
         self.note(dict.fromkeys(frame.changed, 1))
         match row.state if row is not None else "":
             case "masked":
@@ -93,6 +96,7 @@ COUNTED = (
     "frames_with_faces",
     "covered",
     "open",
+    "drifted",
 )
 """What is counted of a stretch, under the same names in every account."""
 

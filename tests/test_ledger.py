@@ -167,10 +167,12 @@ def test_what_was_kept_is_on_the_disk_before_the_sinks_frames_are(tmp_path: Path
     assert lines(tmp_path / LEDGER) == [
         {"start": 0, "stop": 4, "delivered": 4, "masked": 0, "passed": 0, "dropped": 0,
          "degraded": 0, "single_frame": 0, "left": 0,
-         "faces": 0, "frames_with_faces": 0, "covered": 0, "open": 0, "changed": {}, "rows": []},
+         "faces": 0, "frames_with_faces": 0, "covered": 0, "open": 0, "drifted": 0,
+         "changed": {}, "rows": []},
         {"start": 4, "stop": 7, "delivered": 2, "masked": 1, "passed": 0, "dropped": 0,
          "degraded": 0, "single_frame": 0, "left": 0,
-         "faces": 1, "frames_with_faces": 1, "covered": 1, "open": 0, "changed": {},
+         "faces": 1, "frames_with_faces": 1, "covered": 1, "open": 0, "drifted": 0,
+         "changed": {},
          "rows": [{"frame": 6, "pts": 6, "state": "masked", "stage": "detect",
                    "reason": "it failed"}]},
     ]  # fmt: skip

@@ -32,6 +32,8 @@ def ledger_words(ledger: LedgerSummary) -> Iterator[str]:
         yield words
     if ledger.left:
         yield f"{counted(ledger.left, 'frame')} outside of the spans left as they are"
+    if ledger.drifted:
+        yield f"{counted(ledger.drifted, 'frame')} with a made face that is not like its source"
 
 
 def _covered(ledger: LedgerSummary | None) -> str:

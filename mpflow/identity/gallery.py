@@ -76,6 +76,17 @@ def read_gallery(folder: Path, detector: Detector, embedder: Embedder) -> Galler
     return Gallery(embeddings, tuple(person for person, _ in found), check)
 
 
+def stranger(embeddings: Floats, other: float) -> int | None:
+    """Which photo of one person is surely of another, by their embeddings [n, k]; None for no one.
+
+    Two photos of one person may be unlike, where others between them are like both.
+    """
+    known, alike = {0}, embeddings @ embeddings.T >= other
+    while (more := set(np.flatnonzero(alike[list(known)].any(axis=0)).tolist())) > known:
+        known = more
+    return next((each for each in range(len(embeddings)) if each not in known), None)
+
+
 def _people(folder: Path) -> list[list[Path]]:
     cure = "name a folder with one photo of each person, or a sub-folder of photos for each"
     try:
@@ -108,20 +119,14 @@ def _embeddings(faces: Sequence[Reference], embedder: Embedder) -> Floats:
 def _require_one_each(
     folder: Path, people: Sequence[Sequence[Path]], embeddings: Floats, other: float
 ) -> None:
-    """Raise ConfigError where the photos of one person surely show several: all would be one mark.
-
-    Two photos of one person may be unlike, where others between them are like both.
-    """
+    """Raise ConfigError where the photos of one person show several: all would be one mark."""
     first, faults = 0, []
     for photos in people:
         mine = embeddings[first : first + len(photos)]
         first += len(photos)
-        known, alike = {0}, mine @ mine.T >= other
-        while (more := set(np.flatnonzero(alike[list(known)].any(axis=0)).tolist())) > known:
-            known = more
-        if len(known) < len(photos):
-            stranger = next(each for each in range(len(photos)) if each not in known)
-            names = _named(photos[0], folder), _named(photos[stranger], folder)
+        other_one = stranger(mine, other)
+        if other_one is not None:
+            names = _named(photos[0], folder), _named(photos[other_one], folder)
             faults.append(f"{names[0]} and {names[1]} show different people")
     if faults:
         raise ConfigError(

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import clips
 import pytest
@@ -39,12 +40,12 @@ def test_every_stage_keeps_the_contract(
     check(target, required(target, tmp_path, model_store), source=str(clip))
 
 
-def required(target: str, folder: Path, store: ModelStore) -> dict[str, str]:
+def required(target: str, folder: Path, store: ModelStore) -> dict[str, Any]:
     """The options that a stage cannot do without."""
     if target.endswith(":Enhance"):
         return {"model": "esrgan-slim-x2", "size": "128", "faces": "all"}
     if target.endswith(":Swap"):
-        return {"sources": f"[{store.path('astronaut')}]"}
+        return {"sources": [str(store.path("astronaut"))]}
     if not target.endswith(":Embed"):
         return {}
     gallery = folder / "gallery"
