@@ -45,6 +45,7 @@ SHORT_NAMES: dict[str, str] = {
     "pose": "mpflow.stages.pose:Pose",
     "receive": "mpflow.stages.receive:Receive",
     "send": "mpflow.stages.send:Send",
+    "swap": "mpflow.stages.swap:Swap",
     "track": "mpflow.stages.track:Track",
 }
 
