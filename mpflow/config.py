@@ -32,6 +32,7 @@ from mpflow.layers import (
     yaml_value,
 )
 from mpflow.machine import core_budget
+from mpflow.making import say_made
 from mpflow.presets import TOP_LEVEL, General, StageEntry, load_preset, preset_names
 from mpflow.spec import PipelineSpec, StageSpec
 from mpflow.stage import ANYTHING, Sink, Source, Stage
@@ -46,6 +47,7 @@ _GIVERS = {
     "landmarks": "meshes",
     "align": "crops",
     "embed": "identities",
+    "swap": "swaps",
 }
 """Stages of mpflow by what they put on a token, in the order in which they may stand."""
 
@@ -105,6 +107,7 @@ def resolve(
     ]
     values, origins = merge(layers, entries)
     say_in_part(entries, values, origins)
+    say_made(entries, values, origins)
     with blaming(origins):
         stages = tuple(_stage_spec(name, entry, values) for name, entry in entries.items())
         general = _general({key: values[key] for key in TOP_LEVEL if key in values})

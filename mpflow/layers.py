@@ -97,16 +97,17 @@ def in_part(stages: Iterable[tuple[str, Mapping[str, Any]]]) -> bool:
     )
 
 
+def options_of(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the values say of the options of one stage."""
+    prefix = f"{name}."
+    return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
+
+
 def say_in_part(
     entries: Mapping[str, StageEntry], values: dict[str, Any], origins: Mapping[str, str]
 ) -> None:
     """Have an output that is to be redacted in part say that, unless it says something else."""
-
-    def options_of(name: str) -> dict[str, Any]:
-        prefix = f"{name}."
-        return {k.removeprefix(prefix): v for k, v in values.items() if k.startswith(prefix)}
-
-    if in_part((target_of(entry.stage), options_of(name)) for name, entry in entries.items()):
+    if in_part((target_of(e.stage), options_of(n, values)) for n, e in entries.items()):
         for key, origin in origins.items():
             if values[key] == REDACTED and origin.startswith(_BY_PRIVACY):
                 values[key] = REDACTED_IN_PART

@@ -32,6 +32,13 @@ REDACTED = "Redacted with mpflow"
 REDACTED_IN_PART = "Redacted in part with mpflow"
 """What the comment of a redacted file says; in part where some faces were to stay as they are."""
 
+Making = Literal["", "composite", "generated"]
+"""How faces in an output were made: none was; of photos, by warping; or by a generative network,
+which may have had a hand in only some of them."""
+
+MADE = "Faces made with mpflow"
+"""What the comment of a file says in which faces were made."""
+
 
 class Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of all specs: frozen and strict."""

@@ -206,6 +206,12 @@ class Stage(_Base[O_co]):
     protects_all: ClassVar[Mapping[str, Any]] = {}
     """Options of a stage that hides people which have to be so, or some people stay as they are."""
 
+    makes_faces: ClassVar[bool] = False
+    """Whether faces come into the picture by it that were made: what is made so says so, always."""
+
+    generator: ClassVar[str] = ""
+    """Which option of a stage that makes faces names a generative network; its default is none."""
+
     ordered: bool = False
     changes_pixels: ClassVar[bool] = False
 
@@ -309,6 +315,9 @@ class Sink(_Base[O_co]):
 
     redacted_options: ClassVar[Mapping[str, Any]] = {}
     """What a preset that hides people sets unless it says otherwise, so that its output says so."""
+
+    made_option: ClassVar[str] = ""
+    """Its option that has the output say how faces in it were made (``mpflow.spec.Making``)."""
 
     restartable: bool = False
     """Whether a fresh worker can go on with what a dead one left: ``begin`` with ``resume`` finds

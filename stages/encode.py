@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from mpflow.errors import InternalError
-from mpflow.spec import BEGINNING, REDACTED, JobSpec, Place, SinkSummary
+from mpflow.spec import BEGINNING, REDACTED, JobSpec, Making, Place, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token
 
@@ -29,8 +29,10 @@ class EncodeOptions(Options, frozen=True):
     ``keep_streams`` keeps pictures that were not worked on (cover art, further video tracks);
     ``keep_metadata`` keeps tags (titles are some), data tracks and attachments, which may tell of
     people and places; without it chapters are numbered. ``note`` goes into the file's comment,
-    whatever else is kept. Pictures are coded in chunks of about ``chunk_seconds``, each begun with
-    a key frame: what is lost at most when a run is killed.
+    whatever else is kept. ``made`` is set where stages make faces, and by them alone: the file says
+    so in its comment and tags, and ``producer`` is whom it names as its maker: a name or code of
+    whoever offers the service. Pictures are coded in chunks of about ``chunk_seconds``, each begun
+    with a key frame: what is lost at most when a run is killed.
     """
 
     codec: str = "libx264"
@@ -41,6 +43,8 @@ class EncodeOptions(Options, frozen=True):
     keep_streams: bool = True
     keep_metadata: bool = True
     note: str = ""
+    made: Making = ""
+    producer: str = "mpflow"
     chunk_seconds: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 2.0
 
 
@@ -50,6 +54,7 @@ class Encode(Sink[EncodeOptions]):
     Options: ClassVar[type[Options]] = EncodeOptions
     private_options: ClassVar[Mapping[str, Any]] = {"keep_streams": False, "keep_metadata": False}
     redacted_options: ClassVar[Mapping[str, Any]] = {"note": REDACTED}
+    made_option: ClassVar[str] = "made"
     advice = "a faster preset or a hardware encoder would help"
     restartable = True
     _writer: MediaWriter | ChunkWriter | None = None
@@ -129,13 +134,15 @@ class Encode(Sink[EncodeOptions]):
         from mpflow.media.checkpoint import kept_threads
         from mpflow.media.parts import parts_folder
         from mpflow.media.request import Keep, Request
+        from mpflow.provenance.tags import declaration_of
 
         options, settings = self.options, self._settings
         if go_on and not options.threads and not self.holds:
             settings = replace(
                 settings, threads=kept_threads(parts_folder(job)) or settings.threads
             )
-        keep = Keep(options.keep_streams, options.keep_metadata, options.note)
+        said = declaration_of(options.made, options.producer)
+        keep = Keep(options.keep_streams, options.keep_metadata, options.note, said)
         return Request(settings, keep, options.chunk_seconds)
 
     @property

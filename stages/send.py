@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
 
 from mpflow.errors import InternalError
-from mpflow.spec import REDACTED, SinkSummary
+from mpflow.spec import REDACTED, Making, SinkSummary
 from mpflow.stage import Job, Options, Sink
 from mpflow.tokens import Token
 
@@ -31,7 +32,8 @@ class SendOptions(Options, frozen=True):
     (inf: any time) the run ends. Certificates are checked by the authorities in ``ca_file``, or
     those the machine trusts; ``insecure`` goes on without. ``transport`` is how RTSP carries its
     packets: tcp, within the connection, or udp. ``note`` goes into the comment of a stream that has
-    one (a file, RTMP).
+    one (a file, RTMP). ``made`` is set where stages make faces, and by them alone: the stream says
+    so where it has tags, and ``producer`` is whom it names as its maker.
     """
 
     format: str = ""
@@ -52,6 +54,8 @@ class SendOptions(Options, frozen=True):
     ca_file: str = ""
     transport: Literal["tcp", "udp"] = "tcp"
     note: str = ""
+    made: Making = ""
+    producer: str = "mpflow"
 
 
 class Send(Sink[SendOptions]):
@@ -64,6 +68,7 @@ class Send(Sink[SendOptions]):
     Options: ClassVar[type[Options]] = SendOptions
     live: ClassVar[bool] = True
     redacted_options: ClassVar[Mapping[str, Any]] = {"note": REDACTED}
+    made_option: ClassVar[str] = "made"
     advice: ClassVar[str] = "a faster preset, a lower bitrate or a hardware encoder would help"
     _output: LiveOutput | None = None
     _shown = ""
@@ -145,6 +150,7 @@ class Send(Sink[SendOptions]):
         from mpflow.media.destination import Caution
         from mpflow.media.livecoder import LiveSettings
         from mpflow.media.liverequest import LiveRequest
+        from mpflow.provenance.tags import declaration_of
 
         options = self.options
         return LiveRequest(
@@ -154,6 +160,7 @@ class Send(Sink[SendOptions]):
             caution=Caution(options.timeout, options.insecure, options.ca_file, options.transport),
             retry=options.retry,
             note=options.note,
+            said=replace(declaration_of(options.made, options.producer), packet=b""),
         )
 
     @property

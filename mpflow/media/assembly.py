@@ -21,6 +21,7 @@ from av.video.stream import VideoStream
 from mpflow.errors import Refused
 from mpflow.media.chunkfile import header_digest, read_chunk
 from mpflow.media.chunks import Chunk, Kept
+from mpflow.media.declaration import seal
 from mpflow.media.opening import Opened
 from mpflow.media.output import OutputFile, explain_write
 from mpflow.media.reorder import DecodingTimes
@@ -86,11 +87,14 @@ class Assembly:
             raise explain_write(self._file, error) from error
 
     def finish(self, *, complete: bool) -> None:
-        """Close the file; what comes after the last picture is copied too if it is complete."""
+        """Close the file; if it is complete, what comes after the last picture is copied too, and
+        the file says in its XMP what it has to say."""
         try:
             if complete:
                 self._open.copy.drain(self._open.container)
             self._open.container.close()
+            if complete and self._open.packet:
+                seal(self._file.partial, self._open.packet)
         except (av.FFmpegError, OSError) as error:
             raise explain_write(self._file, error) from error
         finally:

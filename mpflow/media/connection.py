@@ -10,6 +10,7 @@ import av
 from av import AudioStream, Packet, VideoFrame
 from av.container import OutputContainer
 
+from mpflow.media.declaration import SILENT, Declaration, declare
 from mpflow.media.delivery import Delivery
 from mpflow.media.destination import FIFO_PACKETS, Destination, Kind
 from mpflow.media.livecoder import LiveRecipe
@@ -39,6 +40,7 @@ class Connection:
         bitrate: str,
         options: tuple[str, dict[str, str]],
         note: str = "",
+        said: Declaration = SILENT,
     ) -> None:
         self.is_counted = False
         self._time_base = recipe.shape.time_base
@@ -48,6 +50,7 @@ class Connection:
         self._pipe: PipeWriter | None = None
         container = self._open(destination, place, *options)
         add_comment(container.metadata, note)
+        declare(container.metadata, said, destination.container)
         self._coder = recipe.add_to(container)
         self._sound: SoundTrack | None = None
         if sound is not None:

@@ -137,7 +137,7 @@ class StreamCopy:
 
     def needs_metadata_keys(self, output: OutputContainer) -> bool:
         """Whether an mp4 or mov output needs the muxer's metadata keys to lose no tag."""
-        if not (self._keep_metadata and needs_metadata_keys(output.metadata)):
+        if not needs_metadata_keys(output.metadata):
             return False
         if self.has_cover:
             lost = [key for key in output.metadata if needs_metadata_keys({key: ""})]

@@ -107,9 +107,12 @@ class Destination:
             return False
         return True
 
-    def options(self, caution: Caution) -> tuple[str, dict[str, str]]:
-        """The muxer to open, and its options."""
-        muxing = {"flush_packets": "1", "fflags": "+bitexact", **_muxing(self.container)}
+    def options(
+        self, caution: Caution, *, metadata_keys: bool = False
+    ) -> tuple[str, dict[str, str]]:
+        """The muxer to open, and its options; ``metadata_keys`` as for ``set_muxer_options``."""
+        muxing = {"flush_packets": "1", "fflags": "+bitexact"}
+        muxing |= _muxing(self.container, metadata_keys)
         order = {"max_interleave_delta": _IN_FILE_US if self.kind is Kind.FILE else _AT_ONCE_US}
         if self.kind is not Kind.NETWORK:
             return self.container, muxing | order
@@ -168,9 +171,10 @@ def _container(name: str) -> str:
     )
 
 
-def _muxing(container: str) -> dict[str, str]:
+def _muxing(container: str, metadata_keys: bool) -> dict[str, str]:
     if container in FRAGMENTED:
-        return {"movflags": "".join(f"+{flag}" for flag in Fragments.EXACT.value)}
+        flags = (*Fragments.EXACT.value, *(["use_metadata_tags"] if metadata_keys else []))
+        return {"movflags": "".join(f"+{flag}" for flag in flags)}
     return _MUXING.get(container, {})
 
 

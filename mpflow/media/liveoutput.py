@@ -16,6 +16,7 @@ from math import inf
 
 from mpflow.frame import Frame
 from mpflow.media.connection import Connection
+from mpflow.media.declaration import declare
 from mpflow.media.destination import Destination, Kind
 from mpflow.media.livecoder import LiveRecipe
 from mpflow.media.liveerrors import lost
@@ -75,6 +76,7 @@ class LiveOutput:
         self._age: float | None = None
         self._first_picture: float | None = None
         self._reach = Reach(destination, request, voice)
+        declare({}, request.said, destination.container, voice.warn)  # what is lost, told once
         self._link: Connection | None = None
         if not self._expects_sound:
             self._connect()
@@ -213,8 +215,11 @@ class LiveOutput:
             place=self._place,
             sound=stream,
             bitrate=request.audio_bitrate,
-            options=self._destination.options(request.caution),
+            options=self._destination.options(
+                request.caution, metadata_keys=bool(request.said.tags)
+            ),
             note=request.note,
+            said=request.said,
         )
 
     def _knows_sound(self, now: float) -> bool:

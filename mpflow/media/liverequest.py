@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+from mpflow.media.declaration import SILENT, Declaration
 from mpflow.media.destination import Caution
 from mpflow.media.livecoder import LiveSettings
 from mpflow.tokens import Token
@@ -21,6 +22,7 @@ class LiveRequest:
     caution: Caution = field(default_factory=Caution)
     retry: float = 30.0
     note: str = ""
+    said: Declaration = SILENT
 
 
 @dataclass(frozen=True, slots=True)

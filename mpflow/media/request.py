@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mpflow.media.declaration import SILENT, Declaration
 from mpflow.media.encoder import Settings
 from mpflow.media.ranges import Frames, Span
 from mpflow.media.span import span_of
@@ -13,11 +14,12 @@ from mpflow.spec import JobSpec, MediaInfo
 @dataclass(frozen=True, slots=True)
 class Keep:
     """Whether pictures that were not worked on, and tags about people and places, are kept; and
-    the ``note`` that the file's comment says in any case."""
+    what the file says in any case: a ``note`` in its comment, and what else is ``said``."""
 
     streams: bool = True
     metadata: bool = True
     note: str = ""
+    said: Declaration = SILENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,37 @@
+"""Stages that make faces, as swapping does: nothing is drawn by them, it is what they declare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from mpflow.stage import Options, Stage, Work
+from mpflow.tokens import Token
+
+
+class MakerOptions(Options, frozen=True):
+    """Which network makes them; ``mesh`` is none."""
+
+    model: str = "mesh"
+
+
+class Maker(Stage[MakerOptions]):
+    """Makes faces by a network, or by warping."""
+
+    Options = MakerOptions
+    makes_faces: ClassVar[bool] = True
+    generator: ClassVar[str] = "model"
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            yield work.token
+
+
+class Layer(Stage[Options]):
+    """Lays faces in that another stage has made."""
+
+    makes_faces: ClassVar[bool] = True
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            yield work.token
