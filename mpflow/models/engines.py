@@ -8,7 +8,7 @@ the next worker, load what the first has built.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from mpflow.models.lock import locked
 
 Shape = tuple[int, ...]
+_NONE: Mapping[str, Sequence[object]] = {}
 
 BUILD_LIMIT_S = 3600.0
 """How long one process waits for another's build."""
@@ -43,19 +44,34 @@ class Engines:
             most=(batch, 3, long, long),
         )
 
-    def options_for(self, given: Any) -> dict[str, str]:
-        """The same as ``options``, for an input as onnxruntime tells it."""
-        return self.options(given.name, given.shape)
+    def options_for(self, inputs: Sequence[Any]) -> dict[str, str]:
+        """The same as ``options``, for inputs as onnxruntime tells them: the first that takes
+        pictures, and what else belongs to each of these."""
+        pictures = next((each for each in inputs if len(each.shape) == len(self.most)), inputs[0])
+        others = {each.name: each.shape for each in inputs if each is not pictures and each.shape}
+        return self.options(pictures.name, pictures.shape, others)
 
-    def options(self, name: str, shape: Sequence[object] = ()) -> dict[str, str]:
-        """Options of onnxruntime's TensorRT provider, for the input called ``name``.
+    def options(
+        self,
+        name: str,
+        shape: Sequence[object] = (),
+        others: Mapping[str, Sequence[object]] = _NONE,
+    ) -> dict[str, str]:
+        """Options of onnxruntime's TensorRT provider, for the input called ``name``, and for
+        ``others`` with their shapes.
 
         Sides that are numbers in its ``shape`` are fixed in the file; where all are, there is no
         range to give.
         """
-        shapes = {"min": self.least, "opt": self.usual, "max": self.most}
-        shapes = {kind: _as_fixed(sides, shape) for kind, sides in shapes.items()}
-        if len({*shapes.values()}) == 1:
+        sides = {"min": self.least, "opt": self.usual, "max": self.most}
+        shapes = {
+            kind: {
+                name: _as_fixed(most, shape),
+                **{other: _as_many(most[0], each) for other, each in others.items()},
+            }
+            for kind, most in sides.items()
+        }
+        if shapes["min"] == shapes["max"]:
             shapes = {}
         return {
             "trt_engine_cache_enable": "1",
@@ -63,8 +79,10 @@ class Engines:
             "trt_timing_cache_enable": "1",
             "trt_timing_cache_path": str(self.folder),
             **{
-                f"trt_profile_{kind}_shapes": f"{name}:{'x'.join(map(str, shape))}"
-                for kind, shape in shapes.items()
+                f"trt_profile_{kind}_shapes": ",".join(
+                    f"{each}:{'x'.join(map(str, wanted))}" for each, wanted in named.items()
+                )
+                for kind, named in shapes.items()
             },
         }
 
@@ -74,6 +92,12 @@ class Engines:
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / ".lock", limit=BUILD_LIMIT_S, waiting=lambda: None):
             yield
+
+
+def _as_many(batch: int, shape: Sequence[object]) -> Shape:
+    """A shape of what belongs to each picture: so many of it; no other side of it is free."""
+    first, *rest = (side if isinstance(side, int) else None for side in shape)
+    return (first or batch, *(side or 1 for side in rest))
 
 
 def _as_fixed(sides: Shape, shape: Sequence[object]) -> Shape:

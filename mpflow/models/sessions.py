@@ -169,7 +169,7 @@ def _engines_kept(
         return
     with contextlib.suppress(Exception):  # a file that cannot be read is told of when it is opened
         plain = runtime.InferenceSession(str(path), _settings(runtime, 1), providers=[CPU])
-        builder.update(engines.options_for(plain.get_inputs()[0]))
+        builder.update(engines.options_for(plain.get_inputs()))
     with engines.building():
         yield
 

@@ -19,6 +19,7 @@ from mpflow.models.align import CROP, Template, cut
 from mpflow.models.crop_network import CropNetwork, tensor_of
 from mpflow.models.description import is_description
 from mpflow.models.detections import Floats
+from mpflow.models.engines import Engines
 from mpflow.models.sessions import SessionFacts, open_session
 from mpflow.models.sockets import Origin, Others
 from mpflow.models.store import ModelStore
@@ -27,6 +28,9 @@ from mpflow.swapping.description import SourcePicture, Swapping, inswapper, load
 from mpflow.swapping.embedding import Opener, SourceEmbedding
 
 Prepare: TypeAlias = Callable[[Source], Floats]
+
+_LEAST_SIDE = 128
+"""Of a crop whose side only the file knows; where the file does, no engine's range asks for it."""
 
 
 class DescribedSwapper:
@@ -121,7 +125,9 @@ def open_swapper(  # noqa: PLR0913 - one name for each choice
             cure="an INSwapper file that ends in .onnx, or a description that ends in .yaml",
         )
     how: dict[str, Any] = {"device": device, "providers": providers, "threads": threads}
-    session, facts = open_session(origin.file, warn=warn, **how)
+    side = described.input.side or _LEAST_SIDE
+    engines = Engines.for_pictures(store.cache_dir / "engines", most, side, side, side)
+    session, facts = open_session(origin.file, warn=warn, engines=engines, **how)
     opener = Opener(lambda file: open_session(file, **how)[0], store, how)
     return DescribedSwapper(session, described, origin, opener, most), facts
 

@@ -129,3 +129,17 @@ def test_a_runtime_without_engines_gets_no_such_options(runtime: Any, tmp_path: 
 
 def as_dict(options: DetectOptions) -> dict[str, Any]:
     return {name: getattr(options, name) for name in options.__struct_fields__}
+
+
+def test_what_belongs_to_a_picture_comes_in_the_same_numbers() -> None:
+    """A swapper takes a crop and an embedding: a range for each, unless the file fixes both."""
+    engines = Engines.for_pictures(Path("/cache"), 8, 256, 256, 256)
+
+    def inputs(batch: int | str) -> list[Any]:
+        shapes = {"source": [batch, 512], "target": [batch, 3, 256, 256]}
+        return [types.SimpleNamespace(name=name, shape=shape) for name, shape in shapes.items()]
+
+    found = engines.options_for(inputs("n"))
+    assert found["trt_profile_min_shapes"] == "target:1x3x256x256,source:1x512"
+    assert found["trt_profile_max_shapes"] == "target:8x3x256x256,source:8x512"
+    assert not any("profile" in key for key in engines.options_for(inputs(1)))

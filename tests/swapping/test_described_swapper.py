@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 import tinyswappers
 import yaml
+from click.testing import CliRunner
 from numpy.typing import NDArray
 
+from mpflow.cli import cli
 from mpflow.errors import ConfigError, ModelError
 from mpflow.models.align import CROP, TEMPLATES, Template, crop, cut, matrix_to
 from mpflow.models.embedders import open_embedder
@@ -102,6 +107,31 @@ def test_an_inswapper_file_needs_no_description(tmp_path: Path, batch: int | str
     ):
         check(made, face, 255 * one(one(raw(colour)) @ EMAP)[:3])
     assert swapper.swap([], []) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_inswapper_face_is_that_which_insightface_makes(tmp_path: Path) -> None:
+    """A network of random numbers, from the same picture, points and embedding."""
+    pytest.importorskip("insightface", reason="pip install 'mpflow-pipeline[insightface]'")
+    from insightface.model_zoo.inswapper import INSwapper
+
+    path = tmp_path / "inswapper_128.onnx"
+    tinyswappers.swapper(path, 128, source=5, batch=1, emap=EMAP, spread=(0.9, 0.8, 1.1))
+    swapper = opened(tmp_path, path)
+    seen = photo((0, 0, 0), size=300)
+    seen.picture[:] = cv2.resize(RNG.integers(0, 256, (20, 20, 3), np.uint8), (300, 300))
+    points = seen.points + RNG.normal(0, 4, (5, 2)).astype(np.float32)
+    numbers = one(raw(BLUE)).astype(np.float32)
+    target, giver = SimpleNamespace(kps=points), SimpleNamespace(normed_embedding=numbers)
+    theirs, matrix = INSwapper(str(path)).get(seen.picture, target, giver, paste_back=False)
+    np.testing.assert_allclose(matrix, matrix_to(points, "arcface-128", 128), atol=1e-3)
+    crops = cv2.warpAffine(seen.picture, matrix, (128, 128)).astype(np.uint8)
+    ours = swapper.swap(
+        [Target(crops, matrix.astype(np.float32), points, None, None)],
+        [swapper.prepare(source(BLUE))],
+    )[0]
+    assert ours is not None
+    assert np.abs(ours.picture.astype(int) - theirs).max() <= 1  # theirs is cut, not rounded
 
 
 def test_several_faces_go_through_in_one_call(tmp_path: Path) -> None:
@@ -333,3 +363,23 @@ def test_the_crop_of_an_embedder_is_its_own_whatever_the_swapper_takes(tmp_path:
     np.testing.assert_allclose(
         swapper.prepare(Source((face,))), one(one(numbers) @ EMAP), atol=1e-4
     )
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_check_says_what_a_swapper_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare: bool
+) -> None:
+    monkeypatch.setenv("MPFLOW_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "net.onnx"
+    tinyswappers.swapper(path, SIDE, source=5, emap=EMAP)
+    tinyswappers.embedder(tmp_path / "w600k_r50.onnx")
+    if not bare:
+        path = tmp_path / "net.yaml"
+        path.write_text("swapper: inswapper\nfile: net.onnx\n")
+    said = CliRunner().invoke(cli, ["models", "check", str(path)])
+    assert said.exit_code == 0, said.output
+    for words in ("swapper, inswapper", "arcface-128", "16x16 only, in batches", "w600k_r50.onnx"):
+        assert words in said.output
+    told = json.loads(CliRunner().invoke(cli, ["models", "check", str(path), "--json"]).output)
+    assert told["outputs"]["picture"] == ["made"]
+    assert told["size"] == [SIDE, SIDE]
