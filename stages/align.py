@@ -32,7 +32,7 @@ class AlignOptions(Options, frozen=True, forbid_unknown_fields=True):
     """How crops are cut.
 
     ``template``: where eyes, nose and mouth come to lie: as embedders expect it (arcface), as
-    swappers with crops of 128 or 256 pixels do (arcface-128), or as enhancers do (ffhq). ``size``:
+    SimSwap and GHOST do (arcface-v1), other swappers (arcface-128), or enhancers (ffhq). ``size``:
     pixels of a side. ``faces``: so many of a frame get a crop, the largest first.
     """
 
