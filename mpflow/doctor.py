@@ -17,7 +17,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 from mpflow.errors import EXIT_INTERNAL, EXIT_OK, EXIT_RESOURCES, MpflowError
-from mpflow.graph import Demand, comfortable_slots, minimum_slots
+from mpflow.graph import comfortable_slots, minimum_slots, plan_workers
 from mpflow.hostfacts import ffmpeg_versions
 from mpflow.machine import core_budget, memory_available, quota_cores, shared_memory_free
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 PICTURES = {"360p": (640, 360), "720p": (1280, 720), "1080p": (1920, 1080), "4K": (3840, 2160)}
 SMALLEST, ORDINARY = "360p", "1080p"
-_DEMANDS = (Demand(), Demand(), Demand(changes_pixels=True), Demand())
-"""The workers of a run that covers faces: decode, detect, redact, encode."""
+COVERING = "redact"
+"""The preset whose ring is tried."""
 
 LITTLE_MEMORY = 1024 * MIB
 GPU_ENCODERS = ("h264_nvenc", "hevc_nvenc", "av1_nvenc")
@@ -87,17 +87,16 @@ def _shared_memory() -> Iterator[Check]:
 
     free = shared_memory_free()
     usable = int(free * SHM_SHARE)
-    tried = _ring(ORDINARY, comfortable_slots(_DEMANDS))
+    likes, least = _rings(ORDINARY)[1], _rings(SMALLEST)[0]
     with suppress(NoSpace):
-        if tried.total_bytes <= usable:
-            Segment.create(tried).close()
-            ring = f"{_mib(tried.total_bytes)} MiB for {ORDINARY} allocated and given back"
+        if likes.total_bytes <= usable:
+            Segment.create(likes).close()
+            ring = f"{_mib(likes.total_bytes)} MiB for {ORDINARY} allocated and given back"
             yield Check("shared memory", Verdict.OK, f"{ring}, {free // MIB} MiB free")
             return
-    few = _ring(SMALLEST, minimum_slots(_DEMANDS)).total_bytes > usable
     yield Check(
         "shared memory",
-        Verdict.FAIL if few else Verdict.WARN,
+        Verdict.FAIL if least.total_bytes > usable else Verdict.WARN,
         f"{free // MIB} MiB are free in /dev/shm, {usable // MIB} of them for a run. It needs"
         f" {'; '.join(map(_needs, PICTURES))}; with less than it likes it may run slower",
         "enlarge it (docker run --shm-size=1g; mount -o remount,size=1g /dev/shm)",
@@ -106,22 +105,28 @@ def _shared_memory() -> Iterator[Check]:
 
 
 def _needs(picture: str) -> str:
-    least, best = (
-        _ring(picture, slots).total_bytes
-        for slots in (minimum_slots(_DEMANDS), comfortable_slots(_DEMANDS))
-    )
-    return f"{_mib(least)} MiB for {picture} and likes {_mib(best)}"
+    least, best = (_mib(ring.total_bytes) for ring in _rings(picture))
+    return f"{least} MiB for {picture} and likes {best}"
 
 
-def _ring(picture: str, slots: int) -> Geometry:
-    """The ring of a run that covers faces, with so many slots."""
+def _rings(picture: str) -> tuple[Geometry, Geometry]:
+    """The smallest ring of a run that covers faces, and the one that it likes best."""
+    from mpflow.config import resolve
+    from mpflow.importer import build, demand_of
     from mpflow.picture import PictureLayout
-    from mpflow.provision import PAGE
-    from mpflow.shm import Geometry
+    from mpflow.provision import ring_of
+    from mpflow.stage import StageContext
 
-    slot = PictureLayout.of("yuv420p", *PICTURES[picture]).nbytes
-    workers = len(_DEMANDS)
-    return Geometry(slots, slot, stages=workers, workers=workers, journal_bytes=2 * slot + PAGE)
+    spec = resolve(COVERING, environ={}).spec
+    plans = [plan.spec for plan in plan_workers(spec)]
+    stages = [build(plan, StageContext(plan.name, workers=plan.workers)) for plan in plans]
+    demands = [demand_of(stage) for stage in stages]
+    layout = PictureLayout.of("yuv420p", *PICTURES[picture])
+    least, best = (
+        ring_of(layout, spec, demands, slots(demands))
+        for slots in (minimum_slots, comfortable_slots)
+    )
+    return least, best
 
 
 def _mib(size: int) -> int:

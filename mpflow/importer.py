@@ -11,6 +11,7 @@ import msgspec
 
 from mpflow.describe import describe_field, describe_options, takes_text
 from mpflow.errors import ConfigError
+from mpflow.graph import Demand
 from mpflow.spec import JobSpec, MediaInfo, StageSpec
 from mpflow.stage import Options, Sink, Source, Stage, StageContext
 
@@ -19,6 +20,7 @@ __all__ = [
     "AnyStage",
     "AnyStageClass",
     "build",
+    "demand_of",
     "check_input",
     "describe_options",
     "did_you_mean",
@@ -147,3 +149,22 @@ def _where_and_what(text: str, values: dict[str, Any]) -> tuple[str, str]:
     if what.startswith(_OF_PYTHON) and (key := at.removeprefix(".")) in values:
         what = f"{values[key]!r} is not what it takes"
     return at, what
+
+
+def demand_of(stage: AnyStage) -> Demand:
+    """What a stage asks of the ring, as its options and context have it."""
+    match stage:
+        case Stage():
+            return Demand(
+                stage.holds,
+                stage.max_batch,
+                stage.changes_pixels,
+                remembers=stage.remembers,
+                side_bytes=stage.side_bytes,
+                least_holds=stage.least_holds,
+                less_ahead=stage.less_ahead,
+            )
+        case Sink():
+            return Demand(stage.holds, restartable=stage.restartable)
+        case _:
+            return Demand()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mpflow.errors import ResourceError
 from mpflow.graph import (
@@ -124,25 +125,33 @@ def _wanted(spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand]) -> 
     return max(slots, minimum_slots(demands))
 
 
+def ring_of(
+    layout: PictureLayout, spec: PipelineSpec, demands: Sequence[Demand], slots: int
+) -> Geometry:
+    """A ring of so many slots for pictures of a layout; raises BadGeometry if they are too large.
+
+    Whoever changes pixels has a journal. A frame saves boxes up to a picture's worth, then the
+    picture itself (Frame.edit).
+    """
+    changing = [worker for worker, demand in enumerate(demands) if demand.changes_pixels]
+    return Geometry(
+        slots=slots,
+        slot_bytes=layout.nbytes,
+        stages=len(spec.stages),
+        workers=len(demands),
+        journal_bytes=2 * layout.nbytes + PAGE,
+        first_journal=min(changing, default=0),
+        journals_end=max(changing, default=-1) + 1,
+        side_bytes=side_bytes(spec, demands),
+    )
+
+
 def _geometry(
     spec: PipelineSpec, video: VideoInfo, demands: Sequence[Demand], budget: Budget
 ) -> Geometry:
     """Lay out as many slots as help and fit."""
     layout = PictureLayout.of(video.pixel_format, video.width, video.height)
-    # a frame saves boxes up to a picture's worth, then the picture itself (Frame.edit)
-    side = side_bytes(spec, demands)
-    journal = 2 * layout.nbytes + PAGE if any(d.changes_pixels for d in demands) else 0
-
-    def geometry(slots: int) -> Geometry:
-        return Geometry(
-            slots=slots,
-            slot_bytes=layout.nbytes,
-            stages=len(spec.stages),
-            workers=len(demands),
-            journal_bytes=journal,
-            side_bytes=side,
-        )
-
+    geometry = partial(ring_of, layout, spec, demands)
     try:
         one, two = geometry(1).total_bytes, geometry(2).total_bytes
     except BadGeometry as error:

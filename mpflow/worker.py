@@ -28,9 +28,8 @@ from mpflow.channel import Channel, Message
 from mpflow.coredumps import forbid_core_dumps
 from mpflow.desk import Desk
 from mpflow.errors import PeerLost
-from mpflow.graph import Demand
 from mpflow.heed import Heed, Tuning
-from mpflow.importer import AnyStage, build
+from mpflow.importer import AnyStage, build, demand_of
 from mpflow.livesource import LiveSourceRunner
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
@@ -103,7 +102,7 @@ class Worker:
             stage = build(self._plan.spec, self._context)
             stage.open()
             self._tuning = Tuning(stage.options)
-            demand = _demand_of(stage)
+            demand = demand_of(stage)
         self._channel.send("ready", demand=msgspec.to_builtins(demand))
         while True:
             received = self._channel.receive()
@@ -256,24 +255,6 @@ class Worker:
         except BaseException as error:  # noqa: BLE001 - reported to the supervisor, whatever it is
             self._channel.send("failed", phase=phase, error=errors.to_wire(error))
             sys.exit(1)
-
-
-def _demand_of(stage: AnyStage) -> Demand:
-    match stage:
-        case Stage():
-            return Demand(
-                stage.holds,
-                stage.max_batch,
-                stage.changes_pixels,
-                remembers=stage.remembers,
-                side_bytes=stage.side_bytes,
-                least_holds=stage.least_holds,
-                less_ahead=stage.less_ahead,
-            )
-        case Sink():
-            return Demand(stage.holds, restartable=stage.restartable)
-        case _:
-            return Demand()
 
 
 def _order_of(stage: AnyStage) -> Order:

@@ -117,13 +117,14 @@ class Journal:
         if _room(todo) > _room([whole := Span(0, size, 1, size)]):
             todo = [whole]
         needed = self._used + _room(todo)
-        if needed > geometry.journal_bytes or self._spans + len(todo) > _MOST_SPANS:
+        room = geometry.journal_room(self._worker)
+        if needed > room or self._spans + len(todo) > _MOST_SPANS:
             raise JournalTooSmall(
                 f"stage {lease.stage} needs a journal of {needed} bytes for frame {lease.seq},"
-                f" it has {geometry.journal_bytes}",
+                f" it has {room}",
                 stage=lease.stage,
                 needed=needed,
-                available=geometry.journal_bytes,
+                available=room,
             )
         return todo
 

@@ -1,7 +1,7 @@
 """Where every byte of the segment lives. No other file knows an offset.
 
         0 +--------------------------------------------------+
-          | magic | version | the seven numbers of Geometry   |  u64 each, written once
+          | magic | version | the nine numbers of Geometry    |  u64 each, written once
       128 +--------------------------------------------------+
           | id of the process that has the lock, or 0         |  a cache line of its own
       192 +--------------------------------------------------+
@@ -15,7 +15,7 @@
           +--------------------------------------------------+  next page
     token | bank 0 of slot 0, bank 1 of slot 0, bank 0 of ... |  token_bytes each
           +--------------------------------------------------+  next page
-  journal | one for each worker                               |  whole pages each
+  journal | one for each worker that changes pixels           |  whole pages each
           +--------------------------------------------------+  next page
     slots | picture (slot_bytes), then side area (side_bytes) |  whole pages each
           +--------------------------------------------------+
@@ -35,10 +35,10 @@ from mpflow.shm.errors import BadGeometry, NotASegment, WrongGeometry, WrongVers
 from mpflow.shm.word import MAX_STAGES, MAX_WORKERS
 
 MAGIC = int.from_bytes(b"mpflow\x00r", "little")
-VERSION = 2
+VERSION = 3
 
 PAGE = 4096
-HEADER = struct.Struct("<9Q")
+HEADER = struct.Struct("<11Q")
 LOCK_AT = 128
 BOARD_AT = 192
 STATS_ROW = 256
@@ -65,6 +65,8 @@ class Geometry:
 
     ``stages`` counts the source (stage 0) and the sink, ``workers`` all workers of all stages.
     ``journal_bytes`` is for one worker: a whole picture plus one page lets it change all pixels.
+    Workers from ``first_journal`` on have one, up to and without ``journals_end``; others may not
+    change any.
     ``side_bytes`` follow the picture in each slot, for arrays too large for a token.
     """
 
@@ -75,6 +77,8 @@ class Geometry:
     workers: int = 2
     journal_bytes: int = 0
     side_bytes: int = 0
+    first_journal: int = 0
+    journals_end: int = MAX_WORKERS
 
     def __post_init__(self) -> None:
         """Check that every number fits its field."""
@@ -138,7 +142,8 @@ class Geometry:
     @cached_property
     def slots_at(self) -> int:
         """Where the slots begin."""
-        return self.journals_at + self.journal_span * self.workers
+        journals = min(self.journals_end, self.workers) - self.first_journal
+        return self.journals_at + self.journal_span * max(0, journals)
 
     @cached_property
     def slot_span(self) -> int:
@@ -159,6 +164,8 @@ class Geometry:
             "workers": (2, MAX_WORKERS),
             "journal_bytes": (0, 1 << 40),
             "side_bytes": (0, 1 << 40),
+            "first_journal": (0, MAX_WORKERS),
+            "journals_end": (0, MAX_WORKERS),
         }
         for name, (low, high) in limits.items():
             value = getattr(self, name)
@@ -179,8 +186,12 @@ class Geometry:
         return self.tokens_at + (2 * slot + bank) * self.token_bytes
 
     def journal_at(self, worker: int) -> int:
-        """Where a worker's journal begins."""
-        return self.journals_at + worker * self.journal_span
+        """Where the journal of a worker that has one begins."""
+        return self.journals_at + (worker - self.first_journal) * self.journal_span
+
+    def journal_room(self, worker: int) -> int:
+        """How many bytes a worker's journal has; 0 for one without."""
+        return self.journal_bytes if self.first_journal <= worker < self.journals_end else 0
 
     def stats_row_at(self, worker: int) -> int:
         """Where a worker's row of counters begins."""

@@ -55,6 +55,14 @@ def test_a_ring_has_as_many_slots_as_help(machine) -> None:
     assert [geometry.slots for geometry in asked] == [comfortable_slots(DEMANDS)]
 
 
+def test_only_who_changes_pixels_has_a_journal(machine) -> None:
+    asked = machine(shm=10_000)
+    make_ring(spec(), FULL_HD, DEMANDS)
+    make_ring(spec(), FULL_HD, [Demand()] * 4)
+    rooms = [[geometry.journal_room(worker) > 0 for worker in range(4)] for geometry in asked]
+    assert rooms == [[False, False, True, False], [False] * 4]
+
+
 @pytest.mark.parametrize(
     ("limits", "cure"),
     [

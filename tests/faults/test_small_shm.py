@@ -63,15 +63,25 @@ def test_full_hd_runs_in_the_64_mebibytes_that_a_container_has(
     assert frames_of(output) == 24
 
 
-def test_faces_of_full_hd_are_covered_there_too_with_less_look_ahead(
+def test_faces_of_full_hd_are_covered_in_less_too_with_less_look_ahead(
     tmp_path: Path, full_hd: Path, model_store: ModelStore
 ) -> None:
     output = tmp_path / "out.mp4"
-    ran = in_shm_of(64, command_line("run", full_hd, "-o", output))
+    ran = in_shm_of(40, command_line("run", full_hd, "-o", output))
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.count("the frame ring has") == 1
     assert "track keeps 4 frames back instead of 10" in ran.stderr
     assert frames_of(output) == 24
+
+
+def test_faces_of_ultra_hd_are_covered_in_64_mebibytes(
+    tmp_path: Path, model_store: ModelStore
+) -> None:
+    ultra_hd = Clip(pts=range(6), size=(3840, 2160), options={"preset": "ultrafast"})
+    clip, output = make(tmp_path / "ultra_hd.mp4", ultra_hd), tmp_path / "out.mp4"
+    ran = in_shm_of(64, command_line("run", clip, "-o", output))
+    assert ran.returncode == 0, ran.stderr
+    assert frames_of(output) == 6
 
 
 def test_a_budget_asked_for_bounds_the_ring_or_ends_with_exit_6(

@@ -175,6 +175,32 @@ def test_a_second_frame_is_not_edited_before_the_first_was_given_on(small) -> No
     stage.journal(two, [Span(0, 1, 1, 1)])
 
 
+def test_a_worker_without_a_journal_can_save_nothing(make_ring) -> None:
+    small = make_ring(first_journal=2, journals_end=3)
+    source, ring = small.ring(0, 0), small.ring(1, 1)
+    source.publish(source.alloc(), b"token")
+    lease = ring.take()
+    ring.work(lease)
+    with pytest.raises(JournalTooSmall, match="for frame 0, it has 0"):
+        ring.journal(lease, [Span(0, 16, 1, 16)])
+    ring.give(lease, b"token")
+    both = make_ring().segment.geometry
+    assert both.total_bytes - small.segment.geometry.total_bytes == 3 * both.journal_span
+
+
+def test_a_worker_with_the_only_journal_gets_back_what_it_saved(make_ring) -> None:
+    small = make_ring(first_journal=2, journals_end=3)
+    source, ring = small.ring(0, 0), small.ring(1, 2)
+    source.publish(source.alloc(), b"token")
+    lease = ring.take()
+    ring.work(lease)
+    ring.journal(lease, [Span(0, 16, 1, 16)])
+    lease.view(0, (16,), writable=True)[:] = 7
+    ring.undo(lease)
+    assert lease.view(0, (16,)).tolist() == [0] * 16
+    ring.give(lease, b"token")
+
+
 @pytest.mark.parametrize("span", [Span(-1, 1, 1, 1), Span(4090, 8, 1, 8), Span(0, 8, 2, 4)])
 def test_a_span_outside_the_slot_is_refused(small, span: Span) -> None:
     stage, (lease,) = held(small)
