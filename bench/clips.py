@@ -8,7 +8,7 @@ the same pictures.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -28,25 +28,31 @@ SAMPLES = 48_000
 TONE_HZ = 440.0
 
 
-def face_clip(folder: Path, width: int, height: int, frames: int) -> Path:
-    """The clip of that size in ``folder``, made if it is not there."""
-    path = folder / f"faces-{width}x{height}-{frames}.mp4"
+PHOTOS = ("group-photo", "astronaut")
+
+
+def face_clip(
+    folder: Path, width: int, height: int, frames: int, photos: Sequence[str] = PHOTOS
+) -> Path:
+    """The clip of that size in ``folder``, made if it is not there; of these photos by turns."""
+    who = "faces" if photos == PHOTOS else "-".join(photos)
+    path = folder / f"{who}-{width}x{height}-{frames}.mp4"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(".making.mp4")
-        _write(partial, width, height, frames)
+        _write(partial, _pictures(width, height, frames, photos), (width, height), frames)
         partial.rename(path)
     return path
 
 
-def _write(path: Path, width: int, height: int, frames: int) -> None:
+def _write(path: Path, pictures: Iterator[Bgr], size: tuple[int, int], frames: int) -> None:
     with av.open(str(path), "w") as out:
         video = out.add_stream("libx264", rate=RATE)
-        video.width, video.height, video.pix_fmt = width, height, "yuv420p"
+        (video.width, video.height), video.pix_fmt = size, "yuv420p"
         video.codec_context.thread_count = 2
         video.options = {"crf": "20", "preset": "veryfast"}
         sound = out.add_stream("aac", rate=SAMPLES, layout="mono")
-        for picture in _pictures(width, height, frames):
+        for picture in pictures:
             frame = av.VideoFrame.from_ndarray(picture, format="bgr24")
             out.mux(video.encode(frame))
         out.mux(video.encode(None))
@@ -55,9 +61,9 @@ def _write(path: Path, width: int, height: int, frames: int) -> None:
         out.mux(sound.encode(None))
 
 
-def _pictures(width: int, height: int, frames: int) -> Iterator[Bgr]:
+def _pictures(width: int, height: int, frames: int, names: Sequence[str]) -> Iterator[Bgr]:
     store = ModelStore()
-    photos = [cv2.imread(str(store.path(name))) for name in ("group-photo", "astronaut")]
+    photos = [cv2.imread(str(store.path(name))) for name in names]
     random = np.random.default_rng(1)
     grains = [_grain(random, width, height) for _ in range(4)]
     for number in range(frames):
