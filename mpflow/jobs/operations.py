@@ -3,13 +3,13 @@
 A file that says who is in a video would be worse than none, and anything a user typed may do so:
 the folder of a gallery, the name of a preset, a label. So only what cannot hold a name is told:
 numbers, truth values, words that a stage itself offers, and defaults. What is left out is listed
-by its option.
+by its option, and of what is a list also how many there are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ def preset_of(spec: PipelineSpec) -> str | None:
 
 
 def operations_of(spec: PipelineSpec) -> list[dict[str, Any]]:
-    """Each stage in order: its kind, the options that can be told, and the names of the others."""
+    """Each stage in order: its kind, the options that can be told, and the names of the others; of
+    those that list something (photos, say), how many it is."""
     return [_operation(stage) for stage in spec.stages]
 
 
@@ -55,7 +56,9 @@ def changes_of(spec: PipelineSpec, changed: Mapping[str, int]) -> list[dict[str,
 def models_of_stages(spec: PipelineSpec) -> list[dict[str, Any]]:
     """Each model that a stage names: the kind of stage, its name in the manifest, its sha256.
 
-    A model of the user's own has no name here. Raises what reading its file raises.
+    A model of the user's own has no name here, nor have the files that its description names
+    besides (``also``). What a stage does without a file has no hash. Raises what reading its file
+    raises.
     """
     manifest = Manifest.shipped()
     return [each for stage in spec.stages for each in _models(stage, manifest)]
@@ -71,7 +74,10 @@ def _operation(stage: StageSpec) -> dict[str, Any]:
             told[each.name] = value
         else:
             left_out.append(each.name)
-    return {"stage": _kind(stage.target), "options": told, "left_out": left_out}
+    operation = {"stage": _kind(stage.target), "options": told, "left_out": left_out}
+    values = {name: stage.options.get(name) for name in left_out}
+    listed = {name: len(each) for name, each in values.items() if isinstance(each, list | tuple)}
+    return {**operation, "numbers": listed} if listed else operation
 
 
 def _change(note: str, spec: PipelineSpec) -> dict[str, Any]:
@@ -151,15 +157,43 @@ def _models(stage: StageSpec, manifest: Manifest) -> list[dict[str, Any]]:
     own = Path(str(path or model).removeprefix(_BY_INSIGHTFACE)).expanduser()
     told: dict[str, Any] = {"stage": kind, "model": None}
     if own.suffix in _DESCRIPTIONS:
-        return [{**told, "sha256": _hash(_described(own)), "description_sha256": _hash(own)}]
+        return [{**told, **_described(own, manifest)}]
+    if not path and _fits_default(stage, "model", model):
+        return [{**told, "model": model, "sha256": None}]
     return [{**told, "sha256": _hash(own)}]
 
 
-def _described(description: Path) -> Path:
-    """The file that a model's description names, found from its own folder."""
-    data = yaml.safe_load(description.read_text("utf-8"))
-    file = data.get("file", "") if isinstance(data, dict) else ""
-    return description.absolute().parent / Path(str(file)).expanduser()
+def _fits_default(stage: StageSpec, option: str, value: Any) -> bool:
+    return any(each.name == option and each.default == value for each in _fields(stage))
+
+
+def _described(description: Path, manifest: Manifest) -> dict[str, Any]:
+    """The hashes of a description, of the file that it is about, and of all others it names."""
+    folder, data = description.absolute().parent, yaml.safe_load(description.read_text("utf-8"))
+    data = data if isinstance(data, dict) else {}
+    file = folder / Path(str(data.pop("file", ""))).expanduser()
+    told = {"sha256": _hash(file), "description_sha256": _hash(description)}
+    named = (_named(text, folder, manifest) for text in _texts(data))
+    also = [each for each in named if each is not None]
+    return {**told, "also": also} if also else told
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Every text in a description, wherever it stands."""
+    match data:
+        case str():
+            yield data
+        case Mapping() | list():
+            for value in data.values() if isinstance(data, Mapping) else data:
+                yield from _texts(value)
+
+
+def _named(text: str, folder: Path, manifest: Manifest) -> dict[str, Any] | None:
+    """A model that a text in a description names, by its name or as a file; None for no model."""
+    if text in manifest:
+        return {"model": text, "sha256": manifest.entry(text).final_sha256}
+    path = folder / Path(text.removeprefix(_BY_INSIGHTFACE)).expanduser()
+    return {"model": None, "sha256": _hash(path)} if text and path.is_file() else None
 
 
 def _hash(path: Path) -> str | None:

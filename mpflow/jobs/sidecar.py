@@ -1,4 +1,6 @@
-"""The sidecar of a redacted video: OUT.mpflow.json, which says what was done, and to which bytes.
+"""The sidecar of a video that was redacted, or in which faces were made: OUT.mpflow.json.
+
+It says what was done, and to which bytes.
 
     output has its final name -> input and output hashed -> OUT.mpflow.json
 
@@ -26,7 +28,8 @@ from mpflow.importer import stage_class
 from mpflow.jobs.sidefiles import require_ours
 from mpflow.layers import in_part, redacts
 from mpflow.linefile import file_error
-from mpflow.spec import REDACTED, REDACTED_IN_PART, STDOUT, JobSpec, PipelineSpec
+from mpflow.making import makes_faces
+from mpflow.spec import MADE, REDACTED, REDACTED_IN_PART, STDOUT, JobSpec, PipelineSpec
 from mpflow.urls import is_url
 from mpflow.wholefile import write_whole
 
@@ -57,10 +60,13 @@ def sidecar_name(output: Path) -> Path:
 
 
 def has_sidecar(spec: PipelineSpec) -> bool:
-    """Whether what this pipeline makes gets a sidecar: a video, made by stages that hide people."""
+    """Whether what this pipeline makes gets a sidecar: a video, of stages that hide people or make
+    faces; where they do, it gets one in any case."""
     *_, sink = spec.stages
-    is_video = not getattr(stage_class(sink.target), "suffix", "")
-    return spec.sidecar and is_video and redacts(stage.target for stage in spec.stages)
+    if getattr(stage_class(sink.target), "suffix", ""):
+        return False
+    hides = redacts(stage.target for stage in spec.stages)
+    return bool(makes_faces(spec)) or (spec.sidecar and hides)
 
 
 def with_sidecar(job: JobSpec) -> JobSpec:
@@ -116,10 +122,11 @@ def remove_sidecar(job: JobSpec) -> None:
 def _content(spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath) -> dict[str, Any]:
     from mpflow.jobs.operations import changes_of, models_of_stages, operations_of, preset_of
 
-    ledger, stages = counted.ledger, [(stage.target, stage.options) for stage in spec.stages]
+    ledger = counted.ledger
     return {
         "mpflow_sidecar": FORMAT,
-        "what": REDACTED_IN_PART if in_part(stages) else REDACTED,
+        "what": _what(spec),
+        "made": _made(spec),
         "mpflow": __version__,
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "preset": preset_of(spec),
@@ -132,6 +139,22 @@ def _content(spec: PipelineSpec, job: JobSpec, counted: Counted, breathe: Breath
         "output": _file_facts(job.output, breathe),
         "frames": _frames(job, counted),
     }
+
+
+def _what(spec: PipelineSpec) -> str:
+    """What the comment of the output says too, unless somebody had it say something else."""
+    stages = [(stage.target, stage.options) for stage in spec.stages]
+    hides = redacts(target for target, _ in stages)
+    redacted = (REDACTED_IN_PART if in_part(stages) else REDACTED) if hides else ""
+    return "; ".join(filter(None, (redacted, MADE if makes_faces(spec) else "")))
+
+
+def _made(spec: PipelineSpec) -> dict[str, Any] | None:
+    """How faces were made, also in IPTC's terms; None where none was."""
+    from mpflow.provenance.tags import source_type_of
+
+    how = makes_faces(spec)
+    return {"how": how, "digital_source_type": source_type_of(how)} if how else None
 
 
 def _file_facts(path: str, breathe: Breath) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from mpflow.tokens import Token
 
 
 class MakerOptions(Options, frozen=True):
-    """Which network makes them; ``mesh`` is none."""
+    """Which network makes them (``mesh`` is none), of which photos."""
 
     model: str = "mesh"
+    photos: tuple[str, ...] = ()
 
 
 class Maker(Stage[MakerOptions]):
