@@ -142,7 +142,7 @@ class _Conversion:
 
     def _end(self, name: str, kind: str) -> Any:
         sides = ["h", "w"] if kind == "input" else ["h_out", "w_out"]
-        shape = ["n", self._channels[name], *sides]
+        shape: list[str | int | None] = ["n", self._channels[name], *sides]
         return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
 
     def _keep(self, name: str, values: NDArray[Any]) -> str:

@@ -43,7 +43,7 @@ def test_every_stage_keeps_the_contract(
 def required(target: str, folder: Path, store: ModelStore) -> dict[str, Any]:
     """The options that a stage cannot do without."""
     if target.endswith(":Enhance"):
-        return {"model": "esrgan-slim-x2", "size": "128", "faces": "all"}
+        return {"model": "esrgan-slim-x2", "size": "64", "faces": "all"}
     if target.endswith(":Swap"):
         return {"sources": [str(store.path("astronaut"))]}
     if not target.endswith(":Embed"):

@@ -249,9 +249,9 @@ def test_what_it_needs_follows_from_whose_faces_it_enhances() -> None:
 def test_a_real_face_made_small_is_enlarged_by_the_network_of_the_store(
     model_store: ModelStore,
 ) -> None:
-    small = cv2.resize(scenes.read(model_store, "astronaut"), None, fx=0.3, fy=0.3)
+    small = cv2.resize(scenes.read(model_store, "astronaut"), None, fx=0.25, fy=0.25)
     (face,) = fits.faces_of(model_store, np.asarray(small, np.uint8))
-    options = EnhanceOptions(model="esrgan-slim-x2", faces="all", size=256, device="cpu")
+    options = EnhanceOptions(model="esrgan-slim-x2", faces="all", size=128, device="cpu")
     stage = Enhance(options, StageContext("enhance"))
     stage.open()
     slot = fits.slot_with_room(np.asarray(small, np.uint8), stage.side_bytes)
@@ -260,5 +260,5 @@ def test_a_real_face_made_small_is_enlarged_by_the_network_of_the_store(
     picture, matrix = frame.attached(found, "swap"), frame.attached(found, "swap.matrix")
     assert picture is not None
     assert matrix is not None
-    crop = warped(frame, matrix, (256, 256), repeat_edge=True)
+    crop = warped(frame, matrix, (128, 128), repeat_edge=True)
     assert cv2.PSNR(picture, crop) > 27
