@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import onnx
 
-from mpflow.errors import ConfigError
+from mpflow.errors import ConfigError, ModelError
 from mpflow.models.align import CROP, crop
 from mpflow.models.arcface import ArcFaceFile
 from mpflow.models.description import beside
@@ -113,7 +113,17 @@ class SourceEmbedding:
             self.files["embedder"] = path
             return ArcFaceFile(self._opener.session(path), Origin(self._origin.description, path))
         name, store = model or PACK, self._opener.store
-        embedder, _ = open_embedder(name, store, **self._opener.embedder)
+        try:
+            embedder, _ = open_embedder(name, store, **self._opener.embedder)
+        except ModelError as error:
+            if model:
+                raise
+            raise ModelError(
+                f"{self._origin.file.name} takes the embeddings of {R50}, which is not beside it; "
+                f"and {error.what}",
+                cure=f"put {R50} of insightface's pack buffalo_l beside it, or describe another "
+                "embedder (embedding.model, docs/models.md)",
+            ) from error
         if ":" not in name:
             self.files["embedder"] = store.path(name)
         return embedder

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -333,6 +334,24 @@ def test_files_that_are_no_inswapper_are_named(tmp_path: Path) -> None:
         opened(tmp_path, path)
     with pytest.raises(ModelError, match="there is no model file"):
         opened(tmp_path, tmp_path / "gone.onnx")
+
+
+def test_without_its_embedder_an_inswapper_file_says_what_to_bring(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "insightface", None)
+    path = tmp_path / "net.onnx"
+    tinyswappers.swapper(path, SIDE, source=5, emap=EMAP)
+    store = ModelStore(tmp_path, offline=True)
+    with pytest.raises(ModelError, match=r"net\.onnx takes the embeddings of w600k_r50") as caught:
+        open_swapper(path, store, device="cpu")
+    assert "put w600k_r50.onnx of insightface's pack buffalo_l beside it" in caught.value.cure
+    pack = tmp_path / ".insightface/models/buffalo_l"
+    pack.mkdir(parents=True)
+    tinyswappers.embedder(pack / "w600k_r50.onnx")
+    swapper, _ = open_swapper(path, store, device="cpu")
+    assert swapper.files["embedder"] == pack / "w600k_r50.onnx"
 
 
 def test_a_source_picture_of_another_size_is_named(tmp_path: Path) -> None:
