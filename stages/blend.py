@@ -10,6 +10,8 @@ each other; the largest comes on top. Where nothing is laid, every sample stays 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -19,13 +21,12 @@ from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
-    from mpflow.models.detections import Floats
-    from mpflow.swapping.contract import Made, Picture
+    from mpflow.swapping.beside import Swap
+    from mpflow.swapping.contract import Picture
+    from mpflow.swapping.hiding import Hiding
     from mpflow.swapping.laying import Composed
 
-MESH = "mesh"
 _FRAME_S = 1 / 25
-_LEAST_POINTS = 468  # a mesh of fewer leaves the forehead out
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
@@ -37,9 +38,11 @@ class BlendOptions(Options, frozen=True, forbid_unknown_fields=True):
     soft lays them by their weight; seamless keeps their gradients only and takes the colours at
     their edge from the picture, which takes longer. ``ratio``: how much of them is seen. ``edge``:
     the share of their crop's side over which they fade in. ``shape``: ``mesh`` keeps to the face's
-    outline (it needs ``landmarks`` before it), ``crop`` to what was made. ``smooth``: colours
-    and edges that tremble are steadied along a track, with this time constant in seconds; 0, or
-    several workers, leave them. ``threads``: 0 takes what the worker may use.
+    outline (it needs ``landmarks`` before it), ``crop`` to what was made. ``masks``: descriptions
+    of networks that say what covers a face, or which parts of it may change (``.yaml``, see
+    docs/models.md). ``smooth``: colours and edges that tremble are steadied along a track, with
+    this time constant in seconds; 0, or several workers, leave them. ``threads``: 0 takes what the
+    worker may use.
     """
 
     colour: Literal["match", "keep"] = "match"
@@ -47,7 +50,10 @@ class BlendOptions(Options, frozen=True, forbid_unknown_fields=True):
     ratio: Share = 1.0
     edge: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.08
     shape: Literal["mesh", "crop"] = "mesh"
+    masks: tuple[str, ...] = ()
     smooth: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.4
+    device: str = "auto"
+    providers: tuple[str, ...] = ()
     threads: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
@@ -58,6 +64,7 @@ class Blend(Stage[BlendOptions]):
     needs = ("swaps",)
     gives = ("blended",)
     changes_pixels = True
+    makes_faces = True
     tunable = ("colour", "blend", "ratio", "edge")
     advice = "blend=soft, or more workers with smooth=0, would help"
 
@@ -73,10 +80,12 @@ class Blend(Stage[BlendOptions]):
         return (*cls.needs, *(("meshes",) if options.shape == "mesh" else ()))
 
     def open(self) -> None:
-        """Use no more threads than the worker may."""
+        """Load the networks that give masks; raises ConfigError or ModelError for one of no use."""
         import cv2
 
-        cv2.setNumThreads(self.options.threads or self.context.threads)
+        threads = self.options.threads or self.context.threads
+        cv2.setNumThreads(threads)
+        self._hiding = [self._opened(path, threads) for path in self.options.masks]
         self.tune(self.options)
         self._forget()
 
@@ -102,54 +111,51 @@ class Blend(Stage[BlendOptions]):
 
         self._tracks = Tracks(self._smooth)
 
+    def _opened(self, path: str, threads: int) -> Hiding:
+        from mpflow.swapping.hiding import open_hiding
+
+        context = self.context
+        with context.building():
+            hiding, facts = open_hiding(
+                Path(path), self.options, threads=threads, warn=context.warn
+            )
+        context.count("sessions", 1)
+        context.report("session", asdict(facts))
+        return hiding
+
     def _lay(self, frame: Frame, token: Token) -> None:
-        faces = sorted(token.faces, key=_width)
+        from mpflow.swapping.beside import swaps
+
+        found = swaps(frame, sorted(token.faces, key=_width))
+        hidden = [each.masks(frame, found) for each in self._hiding]
         time = token.seq * _FRAME_S if token.time is None else token.time
-        composed = [each for face in faces if (each := self._composed(frame, face, time))]
+        composed = [
+            self._composed(frame, swap, masks, time)
+            for swap, *masks in zip(found, *hidden, strict=True)
+        ]
         regions = frame.edit([each.extent for each in composed])
         for each, region in zip(composed, regions, strict=True):
             if region.planes:
                 frame.put_bgr(region.box, *each.patch(region.box))
 
-    def _composed(self, frame: Frame, face: Face, time: float) -> Composed | None:
-        """What is laid over a face; None for one that nothing was made for."""
+    def _composed(
+        self, frame: Frame, swap: Swap, masks: Sequence[Picture | None], time: float
+    ) -> Composed:
+        """What is laid over a face."""
         from mpflow.models.warp import warped
+        from mpflow.swapping.beside import outline
         from mpflow.swapping.compose import compose
+        from mpflow.swapping.contract import Made
         from mpflow.swapping.laying import Composed, within
-
-        found = self._made(frame, face)
-        if found is None:
-            return None
-        made, matrix = found
-        side = len(made.mask)
-        crop = warped(frame, matrix, (side, side), repeat_edge=True)
-        made = within(made, matrix, (frame.width, frame.height))
-        memory = self._tracks.of(face.track, time)
-        picture, weight = compose(crop, made, self._blending, memory, time)
-        return Composed(picture, weight, matrix)
-
-    def _made(self, frame: Frame, face: Face) -> tuple[Made, Floats] | None:
-        """The face that was made, masked by all that is known of this one."""
-        from mpflow.swapping.contract import MASK, MATRIX, SWAP, Made
         from mpflow.swapping.masks import least
 
-        picture, matrix = frame.attached(face, SWAP), frame.attached(face, MATRIX)
-        mask = frame.attached(face, MASK)
-        if picture is None or matrix is None or mask is None:
-            return None
-        outline = self._outline(frame, face, matrix, len(mask))
-        return Made(picture, least(mask, outline)), matrix
-
-    def _outline(self, frame: Frame, face: Face, matrix: Floats, size: int) -> Picture | None:
-        """Where in the crop the face's mesh is; None for a face without one."""
-        import numpy as np
-
-        from mpflow.swapping.masks import outline_mask
-
-        mesh = frame.attached(face, MESH) if self.options.shape == "mesh" else None
-        if mesh is None or len(mesh) < _LEAST_POINTS or not np.isfinite(mesh).all():
-            return None
-        return outline_mask(mesh[:, :2] @ matrix[:, :2].T + matrix[:, 2], size)
+        mesh = outline(frame, swap) if self.options.shape == "mesh" else None
+        made = Made(swap.made.picture, least(swap.made.mask, mesh, *masks))
+        made = within(made, swap.matrix, (frame.width, frame.height))
+        crop = warped(frame, swap.matrix, (swap.side, swap.side), repeat_edge=True)
+        memory = self._tracks.of(swap.face.track, time)
+        picture, weight = compose(crop, made, self._blending, memory, time)
+        return Composed(picture, weight, swap.matrix)
 
 
 def _width(face: Face) -> float:

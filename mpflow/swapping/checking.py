@@ -56,8 +56,23 @@ def _check_enhancer(path: Path) -> Checked:
     return Checked(kind, file, sha256_of(file), (model.side,) * 2, not network.single, names)
 
 
+def _check_mask(path: Path) -> Checked:
+    from mpflow.models.sessions import open_session
+    from mpflow.models.sockets import Origin
+    from mpflow.swapping.maskfile import MaskNetwork, load_masking
+
+    described = load_masking(path)
+    file = described.found(path)
+    network = MaskNetwork(open_session(file, device="cpu")[0], described, Origin(path, file))
+    kind = f"mask network, {described.__struct_config__.tag}, template {described.template}"
+    size = (described.input.side,) * 2
+    outputs = {"mask": [network.output]}
+    return Checked(kind, file, sha256_of(file), size, not network.single, outputs)
+
+
 _KINDS: Mapping[str, Callable[[Path], Checked]] = {
     "swapper": _check_swapper,
     "enhancer": _check_enhancer,
+    "mask": _check_mask,
 }
 """By the key that says of which kind a description is."""

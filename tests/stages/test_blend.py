@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cv2
@@ -11,7 +12,10 @@ import msgspec
 import numpy as np
 import pytest
 import scenes
+import tinymasks
 
+from mpflow.errors import ConfigError
+from mpflow.models.align import TEMPLATES
 from mpflow.stage import StageContext, Work
 from mpflow.stages.blend import Blend, BlendOptions
 from mpflow.tokens import Token
@@ -152,6 +156,41 @@ def test_a_seamless_join_changes_no_more_than_the_face() -> None:
     made = madefaces.scene(FRAME, [MIDDLE], madefaces.bluer)
     before = scenes.bgr(made.slot)
     assert off(blended(made, blend="seamless"), before)[:, 160].max() < 40
+
+
+def with_points(made: madefaces.Scene, matrix: np.ndarray) -> madefaces.Scene:
+    """The same with the five points of faces that are upright in their crop."""
+    back = cv2.invertAffineTransform(matrix)
+    five = TEMPLATES["ffhq"] * madefaces.SIZE @ back[:, :2].T + back[:, 2]
+    points = tuple((float(x), float(y)) for x, y in five)
+    return replace(made, faces=tuple(replace(face, points=points) for face in made.faces))
+
+
+@pytest.mark.parametrize("degrees", [0.0, 30.0])
+def test_what_a_described_network_sees_before_a_face_stays(tmp_path: Path, degrees: float) -> None:
+    matrix = madefaces.place(160, 120, 130, degrees)
+    covered = FRAME.copy()
+    covered[125:] = (0, 255, 0)
+    tinymasks.occluder(tmp_path / "tiny.onnx")
+    path = tinymasks.described(tmp_path, tinymasks.OCCLUDER)
+    made = with_points(madefaces.scene(covered, [matrix], red, "yuv444p"), matrix)
+    before = scenes.bgr(made.slot)
+    after = blended(made, colour="keep", masks=[str(path)])
+    assert off(after[135:], before[135:]).max() <= 1
+    assert off(after[100:112, 150:170], np.full((12, 20, 3), (0, 0, 255))).max() <= 3
+
+
+def test_a_face_without_points_is_laid_without_that_mask(tmp_path: Path) -> None:
+    tinymasks.occluder(tmp_path / "tiny.onnx")
+    path = tinymasks.described(tmp_path, tinymasks.OCCLUDER)
+    made = madefaces.scene(FRAME, [MIDDLE], red)
+    after = blended(made, colour="keep", masks=[str(path)])
+    assert off(after[110:130, 150:170], np.full((20, 20, 3), (0, 0, 255))).max() <= 3
+
+
+def test_a_mask_that_is_not_described_is_refused_before_any_frame(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"no model description .*none\.yaml"):
+        opened(masks=[str(tmp_path / "none.yaml")])
 
 
 def test_colours_are_steadied_along_a_track_by_one_worker_only() -> None:
