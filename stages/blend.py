@@ -37,7 +37,7 @@ class BlendOptions(Options, frozen=True, forbid_unknown_fields=True):
     ``colour``: match gives them the colours of what they cover; keep leaves their own. ``blend``:
     soft lays them by their weight; seamless keeps their gradients only and takes the colours at
     their edge from the picture, which takes longer. ``ratio``: how much of them is seen. ``edge``:
-    the share of their crop's side over which they fade in. ``shape``: ``mesh`` keeps to the face's
+    the share of their longer side over which they fade in. ``shape``: ``mesh`` keeps to the face's
     outline (it needs ``landmarks`` before it), ``crop`` to what was made. ``masks``: descriptions
     of networks that say what covers a face, or which parts of it may change (``.yaml``, see
     docs/models.md). ``smooth``: colours and edges that tremble are steadied along a track, with
@@ -48,7 +48,7 @@ class BlendOptions(Options, frozen=True, forbid_unknown_fields=True):
     colour: Literal["match", "keep"] = "match"
     blend: Literal["soft", "seamless"] = "soft"
     ratio: Share = 1.0
-    edge: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.08
+    edge: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.07
     shape: Literal["mesh", "crop"] = "mesh"
     masks: tuple[str, ...] = ()
     smooth: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.4

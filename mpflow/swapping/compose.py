@@ -21,8 +21,9 @@ from mpflow.swapping.contract import Made, Picture
 from mpflow.swapping.masks import FULL, weight_of
 from mpflow.swapping.steady import Steady
 
-EDGE = 0.08
-"""Over which share of the crop's side a made face fades in, unless another is asked for."""
+EDGE = 0.07
+"""Over which share of its longer side a made face fades in, unless another is asked for. More costs
+likeness: what is faded is the target's."""
 
 _LEAST_SIDE = 8  # pixels of a mask that a Poisson equation is worth solving for
 
@@ -34,7 +35,7 @@ class Blending:
     ``colour``: ``match`` gives it the colours of its target, ``keep`` leaves its own. ``blend``:
     ``soft`` lays it by its weight; ``seamless`` keeps its gradients and takes the colours at its
     edge from the target (Perez and others, "Poisson Image Editing", 2003). ``ratio``: how much of
-    it is seen, 0..1. ``edge``: the share of the crop's side over which it fades in.
+    it is seen, 0..1. ``edge``: the share of its own longer side over which it fades in.
     """
 
     colour: Literal["match", "keep"] = "match"

@@ -40,20 +40,22 @@ def least(first: Picture, *others: Picture | None) -> Picture:
 def weight_of(mask: Picture, edge: float) -> Floats:
     """The weight [s, s], 0..1, of a mask [s, s], 0..255.
 
-    It rises from the hull of the mask inwards, over the share ``edge`` of the crop's side, and is
-    nowhere more than the mask. What is cut out of the hull (a mouth that is left alone, a hand
+    It rises from the hull of the mask inwards, over the share ``edge`` of the hull's longer side,
+    and is nowhere more than the mask. What is cut out of the hull (a mouth that is left alone, a hand
     before the face) has the edge that it has in the mask: a wide one there would cost half a brow.
     The crop's own border is an edge, too: beyond it nothing was made.
     """
     size = len(mask)
     inside = np.zeros((size + 2, size + 2), np.uint8)
     hull = _hull(mask)
+    fade = 1.0
     if hull is not None:
         cv2.fillConvexPoly(inside, hull + 1, 1)
+        fade = max(fade, edge * max(cv2.boundingRect(hull)[2:]))
     inside[[0, -1]] = 0
     inside[:, [0, -1]] = 0
     distance = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_5)[1:-1, 1:-1]
-    ramp = np.clip((distance - 0.5) / max(edge * size, 1.0), 0, 1)
+    ramp = np.clip((distance - 0.5) / fade, 0, 1)
     smooth = ramp * ramp * (3 - 2 * ramp)  # no kink where it begins and ends
     limit = mask.astype(np.float32) / FULL
     weight: Floats = np.minimum(smooth, limit, dtype=np.float32)

@@ -83,7 +83,7 @@ def test_weight_rises_from_the_edge_inwards_and_never_steps() -> None:
     assert weight[64, 64] == 1
     row = weight[64, 14:64]
     assert (np.diff(row) >= 0).all()
-    assert np.diff(row).max() < 1.6 / (0.1 * SIZE)
+    assert np.diff(row).max() < 1.6 / (0.1 * 101)
 
 
 def test_what_is_cut_out_within_has_the_edge_that_it_has() -> None:
