@@ -6,15 +6,15 @@
                   -> for each pixel its place in the texture, affine within a triangle
                   -> one remap; the mask is how well the texture shows what is seen there
 
-Pose and expression are the target's, since its mesh is what is drawn over. What is between its
-lips stays, too: a photo holds no tongue and no teeth for it.
+Pose and expression are the target's, since its mesh is what is drawn over. An open mouth and shut
+eyes stay the target's (mpflow.swapping.kept); skin that hair hides in the photo is made up
+(mpflow.swapping.skin).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
@@ -22,14 +22,16 @@ from numpy.typing import NDArray
 
 from mpflow.models.align import Template
 from mpflow.models.detections import Floats
+from mpflow.models.pose import Pose
 from mpflow.swapping.contract import Made, Picture, Source, Target
+from mpflow.swapping.expression import parted, shut
+from mpflow.swapping.kept import kept
 from mpflow.swapping.textures import Texture, texture_of
-from mpflow.swapping.triangles import areas, facing, mouth, painted, triangles
+from mpflow.swapping.triangles import areas, facing, painted, triangles
 
 _SOFT = 0.012  # of the crop's side: over so much the mask's own edges fade
-_OPEN = 0.012, 0.04  # of the crop's side: the lips' gap from which on the mouth is the target's
 _SEEN = 0.3, 0.6  # how much of a triangle that the target shows the photo has to show as well
-_UPPER, _LOWER = 13, 14  # the middles of the lips, inside
+_PARTED, _SHUT = 10.0, 20.0  # degrees that a photo may be worse turned whose mouth or eyes are good
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,20 +71,33 @@ class MeshWarp:
         x, y, width, height = cv2.boundingRect((seen >= 0).astype(np.uint8))
         part = slice(y, y + height), slice(x, x + width)
         drawn = _remapped(texture, mesh, seen[part], (x, y))
-        share = _good(texture, mesh, self._size)
+        share = _good(texture, mesh)
         picture, mask = target.crop.copy(), np.zeros((self._size, self._size), np.uint8)
         inside = seen[part] >= 0
-        picture[part][inside] = drawn[inside]
-        mask[part] = np.where(inside, share[seen[part]], 0)
-        return Made(picture, _softened(mask, self._size))
+        picture[part][inside] = drawn[..., :3][inside]
+        mask[part] = np.where(inside, np.minimum(share[seen[part]], drawn[..., 3]), 0)
+        mask = _softened(mask, self._size)
+        stays = kept(
+            mesh,
+            self._size,
+            mouth=max(parted(mesh), texture.parted),
+            eyes=max(shut(target.crop, mesh), texture.shut),
+        )
+        return Made(picture, mask if stays is None else np.minimum(mask, 255 - stays))
 
 
-def nearest(textures: Sequence[Texture], pose: tuple[float, float, float] | None) -> Texture:
-    """The texture whose head is turned most like ``pose``; the first where that is not known."""
-    if pose is None:
-        return textures[0]
-    yaw, pitch, _ = pose
-    return min(textures, key=lambda each: np.hypot(each.pose[0] - yaw, each.pose[1] - pitch))
+def nearest(textures: Sequence[Texture], pose: Pose | None) -> Texture:
+    """The texture whose head is turned most like ``pose``, or else is turned least.
+
+    Of two alike the one with closed lips and open eyes is better: it can show more of itself.
+    """
+    yaw, pitch, _ = pose or (0.0, 0.0, 0.0)
+
+    def away(each: Texture) -> float:
+        turned = float(np.hypot(each.pose[0] - yaw, each.pose[1] - pitch))
+        return turned + _PARTED * each.parted + _SHUT * each.shut
+
+    return min(textures, key=away)
 
 
 def _remapped(
@@ -116,19 +131,13 @@ def affine(start: Floats, goal: Floats) -> Floats:
     return found
 
 
-def _good(texture: Texture, mesh: Floats, size: int) -> NDArray[np.uint8]:
+def _good(texture: Texture, mesh: Floats) -> NDArray[np.uint8]:
     """How good each triangle [t] is, 0..255: how much of what the target shows the photo has."""
-    share = _step(texture.shown / facing(mesh).clip(0.05, None), *_SEEN)
-    gap = float(np.linalg.norm(mesh[_UPPER, :2] - mesh[_LOWER, :2])) / size
-    share[mouth()] = 1 - _step(gap, *_OPEN)
+    part = texture.shown / facing(mesh).clip(0.05, None)
+    way = ((part - _SEEN[0]) / (_SEEN[1] - _SEEN[0])).clip(0, 1)
+    share = way * way * (3 - 2 * way)  # smooth where it begins and ends
     found: NDArray[np.uint8] = np.rint(255 * share).astype(np.uint8)
     return found
-
-
-def _step(value: Any, low: float, high: float) -> Any:
-    """0 up to ``low``, 1 from ``high`` on, smooth between."""
-    way = np.clip((value - low) / (high - low), 0, 1)
-    return way * way * (3 - 2 * way)
 
 
 def _softened(mask: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:

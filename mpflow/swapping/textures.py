@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from mpflow.models.align import Template, matrix_to
 from mpflow.models.detections import Floats
 from mpflow.swapping.contract import Photo, Picture
+from mpflow.swapping.expression import parted, shut
+from mpflow.swapping.skin import without_hair
 from mpflow.swapping.triangles import facing, nearness, painted, triangles
 
 _FINER = 1.5  # than the crop: what is interpolated between finer pixels stays sharp
@@ -20,13 +23,16 @@ _BEHIND = 0.06  # of the face's longer side: what is so much farther than what i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Texture:
-    """The part of a photo with the face, BGR; the mesh [468, 3] in its pixels; how well it shows
-    each triangle [t], 0..1, the cosine at which it is seen; and the photo's pose."""
+    """The part of a photo with the face, BGR, without hair that hangs into it; the mesh [468, 3]
+    in its pixels; how well it shows each triangle [t], 0..1, the cosine at which it is seen; the
+    photo's pose; and how far its lips are parted and its eyes shut, 0..1."""
 
     picture: Picture
     mesh: Floats
     shown: Floats
     pose: tuple[float, float, float]
+    parted: float
+    shut: float
 
 
 def texture_of(photo: Photo, template: Template, size: int) -> Texture:
@@ -41,7 +47,9 @@ def texture_of(photo: Photo, template: Template, size: int) -> Texture:
         by = np.array([sides[0] / width, sides[1] / height, factor], np.float32)
         half = np.array([0.5, 0.5, 0.0], np.float32)
         mesh = (mesh + half) * by - half
-    return Texture(picture, mesh, _shown(mesh, picture), photo.pose)
+    seen = painted(mesh, (picture.shape[1], picture.shape[0]))
+    clean = without_hair(picture, seen, float(np.ptp(mesh[:, :2], axis=0).max()))
+    return Texture(clean, mesh, _shown(mesh, seen), photo.pose, parted(mesh), shut(picture, mesh))
 
 
 def _cut(photo: Photo) -> tuple[Picture, Floats]:
@@ -55,11 +63,10 @@ def _cut(photo: Photo) -> tuple[Picture, Floats]:
     return photo.picture[top:bottom, left:right], photo.mesh.astype(np.float32) - shift
 
 
-def _shown(mesh: Floats, picture: Picture) -> Floats:
+def _shown(mesh: Floats, seen: NDArray[np.int16]) -> Floats:
     """How well each triangle [t] is seen: 0 where another is before it or it is out of the
     picture."""
-    height, width = picture.shape[:2]
-    seen = painted(mesh, (width, height))
+    height, width = seen.shape
     middles = mesh[triangles()].mean(axis=1)
     places = np.rint(middles[:, :2]).astype(int)
     inside = (places >= 0).all(axis=1) & (places < (width, height)).all(axis=1)
