@@ -41,8 +41,9 @@ def weight_of(mask: Picture, edge: float) -> Floats:
     """The weight [s, s], 0..1, of a mask [s, s], 0..255.
 
     It rises from the hull of the mask inwards, over the share ``edge`` of the hull's longer side,
-    and is nowhere more than the mask. What is cut out of the hull (a mouth that is left alone, a hand
-    before the face) has the edge that it has in the mask: a wide one there would cost half a brow.
+    and is nowhere more than the mask. What is cut out of the hull (a mouth that is left alone, a
+    hand before the face) has the edge that it has in the mask: a wide one there would cost half a
+    brow.
     The crop's own border is an edge, too: beyond it nothing was made.
     """
     size = len(mask)
