@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from mpflow.errors import ConfigError
 from mpflow.models.detections import Floats
 from mpflow.swapping.contract import Made, Source, Swapper, Target
 from mpflow.swapping.targets import faded, target_of
@@ -41,7 +42,14 @@ class Cast:
     @classmethod
     def of(cls, swapper: Swapper, sources: Mapping[Photos, Source]) -> Cast:
         """Prepare all sources; raises ConfigError for one that is of no use to the swapper."""
-        return cls(swapper, {photos: swapper.prepare(each) for photos, each in sources.items()})
+        prepared = {}
+        for photos, source in sources.items():
+            try:
+                prepared[photos] = swapper.prepare(source)
+            except ConfigError as error:  # a source does not know its photos' names
+                named = ", ".join(repr(str(each)) for each in photos)
+                raise ConfigError(f"no source: {named} {error.what}", cure=error.cure) from error
+        return cls(swapper, prepared)
 
     def target(self, frame: Frame, face: Face, mesh: Floats | None) -> Target:
         """A face of a frame as the swapper takes it."""

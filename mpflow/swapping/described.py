@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from mpflow.errors import ModelError
-from mpflow.models.align import CROP, Template, cut
+from mpflow.errors import ConfigError, ModelError
+from mpflow.models.align import CROP, Template, cut, matrix_to
 from mpflow.models.crop_network import CropNetwork, tensor_of
 from mpflow.models.description import is_description
 from mpflow.models.detections import Floats
@@ -134,12 +134,26 @@ def open_swapper(  # noqa: PLR0913 - one name for each choice
 
 def _by_picture(described: SourcePicture) -> Prepare:
     def prepare(source: Source) -> Floats:
-        best = source.photos[0]
-        picture = cut(best.picture, best.points, described.template, described.side)
+        scales = [_enlarged(each.points, described) for each in source.photos]
+        best = next((n for n, scale in enumerate(scales) if scale <= 1), None)
+        if best is None:
+            raise ConfigError(
+                f"shows a face that would have to be enlarged {min(scales):.1f} times to fill the "
+                f"crop of {described.side} pixels that the swapper takes",
+                cure="bring a larger photo of the source",
+            )
+        photo = source.photos[best]
+        picture = cut(photo.picture, photo.points, described.template, described.side)
         tensor: Floats = tensor_of(picture[None], described)[0]
         return tensor
 
     return prepare
+
+
+def _enlarged(points: Floats, described: SourcePicture) -> float:
+    """How many times larger the face is in the crop than in its photo."""
+    linear = matrix_to(points, described.template, described.side)[:, :2]
+    return float(np.sqrt(abs(np.linalg.det(linear.astype(np.float64)))))
 
 
 def _shape_of(session: Any, name: str, key: str, origin: Origin, *, rank: int) -> list[int | None]:

@@ -78,7 +78,7 @@ class SourceEmbedding:
         crops = [crop(photo.picture, photo.points) for photo in source.photos]
         made: Floats = self._lead(crops)[0]
         if not np.isfinite(made).all():
-            raise ConfigError("a source has no embedding", cure="bring another photo")
+            raise ConfigError("shows a face that has no embedding", cure="bring another photo")
         return made
 
     @property

@@ -245,6 +245,16 @@ def test_uniface_takes_the_source_as_a_picture(tmp_path: Path) -> None:
     check(made[1], faces[1], np.array(BLUE[::-1]) / 2 + 127.5)
 
 
+def test_a_source_picture_is_of_the_first_photo_that_is_large_enough(tmp_path: Path) -> None:
+    tinyswappers.swapper(tmp_path / "net.onnx", SIDE, source=(3, 32, 32))
+    swapper = opened(tmp_path, swapper="uniface", source={"side": 32})
+    small = photo(RED, "ffhq", 20)
+    found = swapper.prepare(Source((small, photo(BLUE, "ffhq"))))
+    np.testing.assert_allclose(found.mean(axis=(1, 2)), np.array(BLUE[::-1]) / 255, atol=1e-3)
+    with pytest.raises(ConfigError, match=r"enlarged 2\.0 times to fill the crop of 32 pixels"):
+        swapper.prepare(Source((small,)))
+
+
 def test_a_mask_of_the_network_is_the_made_faces(tmp_path: Path) -> None:
     tinyswappers.swapper(tmp_path / "net.onnx", SIDE, mask=True)
     keys: dict[str, Any] = {"input": {"mean": [0.0] * 3, "std": [255.0] * 3}, "range": "0..1"}
