@@ -209,6 +209,9 @@ class Stage(_Base[O_co]):
     makes_faces: ClassVar[bool] = False
     """Whether faces come into the picture by it that were made: what is made so says so, always."""
 
+    marks_faces: ClassVar[bool] = False
+    """Whether it marks the picture where faces in it were made; nobody leaves it out then."""
+
     generator: ClassVar[str] = ""
     """Which option of a stage that makes faces names a generative network; its default is none."""
 

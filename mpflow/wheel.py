@@ -18,6 +18,7 @@ import msgspec
 from mpflow.errors import ConfigError, Refused
 from mpflow.importer import AnyStageClass, did_you_mean, read_options, stage_class
 from mpflow.layers import yaml_value
+from mpflow.making import makes_faces
 from mpflow.policies.ladder import Rung, in_force, parse_ladder
 from mpflow.spec import Helm, PipelineSpec, StageSpec
 from mpflow.stage import ANYTHING, Stage
@@ -161,6 +162,9 @@ def fixed_stages(spec: PipelineSpec, classes: Mapping[str, AnyStageClass]) -> di
     """The stages that are never left out, and why not."""
     names = list(classes)
     fixed = {names[0]: "it reads the input", names[-1]: "it writes the output"}
+    if makes_faces(spec):
+        marking = (name for name, cls in classes.items() if getattr(cls, "marks_faces", False))
+        fixed |= dict.fromkeys(marking, "it marks that faces were made")
     if not spec.privacy:
         return fixed
     needed: set[str] = set()

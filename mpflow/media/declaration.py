@@ -63,6 +63,11 @@ def declare(
     say(f"{container} cannot keep the tags {lost} that say that faces were made: {left}")
 
 
+def keeps_tags(container: str) -> bool:
+    """Whether a container, by FFmpeg's name, keeps tags of any name."""
+    return container in _FREE
+
+
 def keeps_packet(container: str) -> bool:
     """Whether a container, by FFmpeg's name, has a place for an XMP packet."""
     return container in FRAGMENTED

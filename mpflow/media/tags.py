@@ -2,11 +2,12 @@
 
     always dropped    what the muxer writes itself, or what describes the old coding
     with metadata     everything else
-    without           only the language, where it is one
+    without           only the language, where it is one, and that something in it was made
 
 An allow-list, because cameras and editors name owner, device and place in ever new keys. A title
 is not on it: it is free text, in which people are named, whether it is the file's, a track's or a
-chapter's. Chapters get numbers instead.
+chapter's. Chapters get numbers instead. That something in a file was made (IPTC's digital source
+type, the label of GB 45438) is not to be lost on the way; it is kept where it can hold no name.
 """
 
 from __future__ import annotations
@@ -18,6 +19,17 @@ Tags = Mapping[str, str]
 
 # A language as ISO 639 or BCP 47 has it: anything else in its place is free text.
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$")
+
+# What says that something was made, as far as it is one of a list, a code, an id or our own name.
+_MADE = {
+    "iptc4xmpext:digitalsourcetype": re.compile(
+        r"https?://cv\.iptc\.org/newscodes/digitalsourcetype/[A-Za-z]{1,64}"
+    ),
+    "aigc": re.compile(
+        r'\{("(Label|ContentProducer|ProduceID|ReservedCode1|ContentPropagator|PropagateID'
+        r'|ReservedCode2)": ?"([0-9A-Z]{18,40}|[0-9a-f-]{0,40}|mpflow)"(, ?|\}$))+'
+    ),
+}
 
 # Written by the muxer, or true only of the old file.
 _STALE = re.compile(
@@ -57,7 +69,7 @@ def kept_tags(tags: Tags, *, keep: bool) -> dict[str, str]:
     """The tags of a file, stream or chapter that go into the output."""
     if keep:
         return {key: value for key, value in tags.items() if not _is_rewritten(key, value)}
-    return {key: value for key, value in tags.items() if _is_language(key, value)}
+    return {key: value for key, value in tags.items() if _says_no_name(key, value)}
 
 
 def chapter_tags(tags: Tags, number: int, *, keep: bool) -> dict[str, str]:
@@ -74,7 +86,7 @@ def private_tags(tags: Tags, *, attached: bool = False) -> list[str]:
     return sorted(
         key
         for key, value in tags.items()
-        if not _is_language(key, value)
+        if not _says_no_name(key, value)
         and not _is_plain(key, value)
         and not (attached and key.lower() in _ATTACHED)
     )
@@ -100,6 +112,11 @@ def needs_metadata_keys(tags: Tags) -> bool:
 
 def _is_language(key: str, value: str) -> bool:
     return key.lower() == "language" and bool(_LANGUAGE.match(value))
+
+
+def _says_no_name(key: str, value: str) -> bool:
+    made = _MADE.get(key.lower())
+    return _is_language(key, value) or (made is not None and bool(made.fullmatch(value)))
 
 
 def _is_rewritten(key: str, value: str) -> bool:

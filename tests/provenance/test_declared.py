@@ -11,7 +11,9 @@ from clips import Clip
 
 from mpflow.errors import InputError
 from mpflow.media.declaration import read_packet_of, seal
+from mpflow.media.tags import kept_tags, private_tags
 from mpflow.provenance.declared import read_declared
+from mpflow.provenance.gb45438 import label_text, new_label
 from mpflow.spec import MADE, REDACTED
 
 COMPOSITE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeSynthetic"
@@ -105,3 +107,38 @@ def test_what_is_no_video_is_refused_by_name(tmp_path: Path) -> None:
         read_declared(tmp_path / "x.mp4")
     with pytest.raises(InputError, match="no file"):
         read_declared(tmp_path / "none.mp4")
+
+
+SAID = {
+    "Iptc4xmpExt:DigitalSourceType": COMPOSITE,
+    "AIGC": label_text(new_label("mpflow")),
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kept"),
+    [
+        *((key, value, True) for key, value in SAID.items()),
+        ("AIGC", label_text(new_label("001191110102MAD55U9H0F10002")), True),
+        ("AIGC", label_text(new_label("Anna")), False),
+        ("AIGC", label_text(new_label("mpflow")).replace("ReservedCode1", "Anna"), False),
+        ("AIGC", "Anna", False),
+        ("Iptc4xmpExt:DigitalSourceType", f"{COMPOSITE} of Anna", False),
+    ],
+)
+def test_that_something_was_made_outlives_a_private_run_where_it_holds_no_name(
+    key: str, value: str, kept: bool
+) -> None:
+    for name in (key, key.upper()):
+        assert kept_tags({name: value}, keep=False) == ({name: value} if kept else {})
+        assert private_tags({name: value}) == ([] if kept else [name])
+
+
+def test_a_made_file_that_is_redacted_stays_marked(tmp_path: Path, source: Path) -> None:
+    clips.convert(source, tmp_path / "made.mp4", keep_metadata=False, made="composite")
+    redacted = clips.convert(
+        tmp_path / "made.mp4", tmp_path / "out.mp4", keep_metadata=False, note=REDACTED
+    )
+    before, said = read_declared(tmp_path / "made.mp4"), read_declared(tmp_path / "out.mp4")
+    assert (said.comment, said.types, said.labels) == (REDACTED, before.types, before.labels)
+    assert not [text for text in redacted.warnings if "AIGC" in text]

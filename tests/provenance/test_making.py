@@ -9,7 +9,9 @@ import pytest
 
 from mpflow.config import resolve
 from mpflow.errors import ConfigError
+from mpflow.importer import stage_class
 from mpflow.making import ORIGIN, makes_faces
+from mpflow.wheel import fixed_stages
 
 PRESET = """
 stages:
@@ -72,3 +74,12 @@ def test_a_live_output_says_it_too(tmp_path: Path) -> None:
         "live: true\nstages: [{stage: receive}, {stage: making_stages:Layer}, {stage: send}]"
     )
     assert resolve(str(path), environ={}).spec.stages[-1].options["made"] == "composite"
+
+
+@pytest.mark.parametrize(("maker", "fixed"), [(WARPED, True), ("", False)])
+def test_what_marks_made_faces_is_never_left_out(tmp_path: Path, maker: str, fixed: bool) -> None:
+    stages = f"{maker}\n  - stage: making_stages:Marker"
+    spec = resolve(preset_in(tmp_path, stages), environ={}).spec
+    why = fixed_stages(spec, {each.name: stage_class(each.target) for each in spec.stages})
+    assert ("marker" in why) is fixed
+    assert "maker" not in why

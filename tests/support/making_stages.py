@@ -36,3 +36,13 @@ class Layer(Stage[Options]):
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
         for work in batch:
             yield work.token
+
+
+class Marker(Stage[Options]):
+    """Marks the picture where faces were made."""
+
+    marks_faces: ClassVar[bool] = True
+
+    def process(self, batch: Sequence[Work]) -> Iterable[Token]:
+        for work in batch:
+            yield work.token
