@@ -23,9 +23,11 @@ from mpflow.swapping.colours import Matching, Shift
 LONGEST_S = 1.0
 """After so many seconds without the track, what was is forgotten."""
 
-_NEAR_LEVELS = 5.0
+_NEAR_LEVELS = 6.0
 """Colours that differ by so many levels of 255 have changed. (They tremble by one or two.)"""
 _NEAR_GAIN = 0.15
+_REACH = np.array([1.0, 0.4, 0.4])
+"""Of a shift's rows: what grows towards the crop's border is that much at the face's."""
 _NEAR_WEIGHT = 0.25
 
 
@@ -95,7 +97,7 @@ class Tracks:
 def _steadied(past: Shift, shift: Shift, share: float) -> Shift:
     """Gain and offset go together: a face that has changed has changed in both."""
     far = max(
-        float(np.abs(shift.off - past.off).sum(axis=0).max()) / _NEAR_LEVELS,
+        float((_REACH @ np.abs(shift.off - past.off)).max()) / _NEAR_LEVELS,
         float(np.abs(shift.gain - past.gain).max()) / _NEAR_GAIN,
     )
     part = _part(share, far)
