@@ -28,6 +28,7 @@ from mpflow.layers import (
     merge,
     preset_values,
     privacy_values,
+    refuse_left_out,
     say_in_part,
     yaml_value,
 )
@@ -98,6 +99,7 @@ def resolve(
         raise ConfigError(
             f"preset {preset!r} names a stage twice", cure="give each its own `name:`"
         )
+    refuse_left_out(preset, entries, flags)
     layers = [
         *file_values(config_file),
         *privacy_values(preset, base),

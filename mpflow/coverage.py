@@ -30,6 +30,9 @@ def cover_warning(spec: PipelineSpec, ledger: LedgerSummary) -> str:
     if not ledger.faces:
         return "no face was found in any frame: nothing was covered" if spec.privacy else ""
     people = next((s.options["people"] for s in spec.stages if "people" in s.options), "all")
+    if people == "unswapped":
+        none_made = ledger.covered and not ledger.open
+        return "no face was made: every face was covered" if none_made else ""
     if ledger.open and not ledger.covered:
         found = f"{ledger.faces} faces were found" if ledger.faces > 1 else "1 face was found"
         return f"{found}, and none was covered: {_why_open(people, ledger)}"

@@ -6,7 +6,7 @@ defaults  <  file  <  privacy  <  preset  <  environment (MPFLOW_STAGE__KEY)  < 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,15 +21,16 @@ from mpflow.presets import (
     General,
     Preset,
     StageEntry,
-    load_preset,
+    bare_name,
     preset_names,
+    whole_preset,
 )
 from mpflow.spec import REDACTED, REDACTED_IN_PART
 from mpflow.stage import Sink
 
 _BY_PRIVACY = "privacy of "
 
-PLUMBING = {"CACHE", "PRESET", "CONFIG", "LOG_FILE"}
+PLUMBING = {"CACHE", "PRESET", "CONFIG", "LOG_FILE", "ACCEPT_NOTICE"}
 """Environment names after MPFLOW_ that are read elsewhere and are no keys."""
 
 
@@ -145,6 +146,20 @@ def environment_values(environ: Mapping[str, str]) -> Iterable[Override]:
         yield Override(key, yaml_value(environ[name]), f"environment {name}", ambient=True)
 
 
+def refuse_left_out(
+    preset: str, entries: Mapping[str, StageEntry], flags: Sequence[tuple[str, Any, str]]
+) -> None:
+    """Raise ConfigError for a flag that is for an optional stage which is not taken in."""
+    known = {entry.key for entry in whole_preset(bare_name(preset)).stages}
+    for key, _, origin in flags:
+        stage = key.partition(".")[0]
+        if stage in known and stage not in entries:
+            raise ConfigError(
+                f"{key} from {origin}: preset {preset!r} leaves {stage} out",
+                cure=f"take it in by --preset {preset}+{stage}",
+            )
+
+
 def merge(
     layers: Iterable[Override], entries: Mapping[str, StageEntry]
 ) -> tuple[dict[str, Any], dict[str, str]]:
@@ -221,4 +236,4 @@ def _nested(
 
 def _is_other_stage(name: str) -> bool:
     """Whether another preset could have this stage, so that an ambient value for it is no typo."""
-    return any(name == entry.key for p in preset_names() for entry in load_preset(p).stages)
+    return any(name == entry.key for p in preset_names() for entry in whole_preset(p).stages)

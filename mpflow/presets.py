@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,12 +20,14 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class StageEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One stage as a preset writes it."""
+    """One stage as a preset writes it. An ``optional`` one is there only where the preset is
+    called with it: ``swap+enhance``."""
 
     stage: str
     name: str = ""
     workers: int | Literal["auto"] = 1
     limit: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    optional: bool = False
     options: dict[str, Any] = {}
 
     @property
@@ -91,6 +94,8 @@ class Preset(General, frozen=True, forbid_unknown_fields=True, kw_only=True):
     live: bool = False
 
 
+_FILES = (".yaml", ".yml")
+
 TOP_LEVEL = General.__struct_fields__
 
 
@@ -103,9 +108,58 @@ def preset_names() -> list[str]:
 def load_preset(name: str) -> Preset:
     """Read a shipped preset by name, or a YAML file by path; raises ConfigError.
 
-    A preset file's own folder is searched for the stages it names, after everything else.
+    A preset file's own folder is searched for the stages it names, after everything else. Of its
+    optional stages it has those that the name adds, as in ``swap+embed+redact``.
     """
-    if name.endswith((".yaml", ".yml")):
+    bare, wanted = _taken_apart(name)
+    preset = whole_preset(bare)
+    optional = [entry.key for entry in preset.stages if entry.optional]
+    for key in wanted:
+        if key not in optional:
+            known = f"it has: {', '.join(optional)}" if optional else "it has none"
+            raise ConfigError(f"preset {bare!r} has no optional stage {key!r}", cure=known)
+    stages = tuple(each for each in preset.stages if not each.optional or each.key in wanted)
+    left_out = {key for key in optional if key not in wanted}
+    ladder = tuple(rung for rung in preset.ladder if _stage_of(rung) not in left_out)
+    return msgspec.structs.replace(preset, stages=stages, ladder=ladder)
+
+
+def with_stages(name: str, wanted: Iterable[str]) -> str:
+    """The name of the same preset with these stages too; raises ConfigError for one that it does
+    not have."""
+    bare, given = _taken_apart(name)
+    entries = {entry.key: entry for entry in whole_preset(bare).stages}
+    for key in wanted:
+        if key not in entries:
+            raise ConfigError(
+                f"preset {bare!r} has no stage {key!r}", cure="add one, or take --preset swap"
+            )
+        if entries[key].optional and key not in given:
+            given = [*given, key]
+    return "+".join([bare, *given])
+
+
+def bare_name(name: str) -> str:
+    """The preset's own name, without the optional stages that are added to it."""
+    return _taken_apart(name)[0]
+
+
+def _stage_of(rung: str) -> str:
+    """The stage that a rung of a ladder is about: skip STAGE, or STAGE.OPTION=VALUE."""
+    return rung.removeprefix("skip ").partition(".")[0].strip()
+
+
+def _taken_apart(name: str) -> tuple[str, list[str]]:
+    if name.endswith(_FILES) or "+" not in name:
+        return name, []
+    ending = next((name.find(f"{each}+") + len(each) for each in _FILES if f"{each}+" in name), -1)
+    at = ending if ending >= 0 else name.index("+")
+    return name[:at], name[at + 1 :].split("+")
+
+
+def whole_preset(name: str) -> Preset:
+    """A preset with all of its optional stages, by its own name."""
+    if name.endswith(_FILES):
         path = Path(name)
         try:
             text = path.read_text(encoding="utf-8")
@@ -138,5 +192,5 @@ def read_preset(text: str, origin: str) -> Preset:
             f"{origin}: {error}",
             cure="a preset has the keys "
             + ", ".join(Preset.__struct_fields__)
-            + "; a stage has stage, name, workers, limit and options",
+            + "; a stage has stage, name, workers, limit, optional and options",
         ) from error

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -27,7 +26,6 @@ from mpflow.tokens import Face, Token
 if TYPE_CHECKING:  # see mpflow.stage
     from mpflow.frame import Frame
     from mpflow.identity.following import Moment
-    from mpflow.identity.gallery import Gallery
     from mpflow.models.embedders import Embedder
     from mpflow.models.store import ModelStore
 
@@ -41,16 +39,18 @@ _FRAME_S = 1 / 25
 class EmbedOptions(Options, frozen=True, forbid_unknown_fields=True):
     """Who is known, and how surely.
 
-    ``gallery``: a folder with a photo of each person, or a sub-folder of photos for each. ``same``:
-    the similarity from which on a face is a person's; ``other``: below it, it is surely not; 0
-    takes the model's own. ``again``: a track is looked at anew after so many seconds at the latest.
-    ``ahead``: so many frames wait for what later ones say of a face nobody is sure of. ``faces``:
-    so many are looked at in one frame, those seen best; others wait for the next. ``model``: an
-    embedder of the manifest, insightface:PACK, or insightface:FILE.onnx. ``threads``: 0 takes what
-    the worker may use.
+    ``gallery``: a folder with a photo of each person, or a sub-folder of photos for each;
+    ``photos``: the photos themselves instead, one of each person. ``same``: the similarity from
+    which on a face is a person's; ``other``: below it, it is surely not; 0 takes the model's own.
+    ``again``: a track is looked at anew after so many seconds at the latest. ``ahead``: so many
+    frames wait for what later ones say of a face nobody is sure of. ``faces``: so many are looked
+    at in one frame, those seen best; others wait for the next. ``model``: an embedder of the
+    manifest, insightface:PACK, or insightface:FILE.onnx. ``threads``: 0 takes what the worker may
+    use.
     """
 
     gallery: str = ""
+    photos: tuple[str, ...] = ()
     model: str = "sface"
     same: Cosine = 0.0
     other: Cosine = 0.0
@@ -64,6 +64,8 @@ class EmbedOptions(Options, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         if self.same and self.other > self.same:
             raise ValueError("other must not be above same")
+        if self.gallery and self.photos:
+            raise ConfigError("gallery and photos contradict each other", cure="give one of them")
 
 
 class Embed(Stage[EmbedOptions]):
@@ -91,10 +93,11 @@ class Embed(Stage[EmbedOptions]):
         """Load the networks, and read the gallery; raises ConfigError for one of no use."""
         import cv2
 
+        from mpflow.identity.gallery import open_gallery
         from mpflow.models.store import ModelStore
 
         options, context = self.options, self.context
-        if not options.gallery:
+        if not (options.gallery or options.photos):
             raise ConfigError(
                 f"{context.name} has no gallery",
                 cure="name a folder of photos: --keep DIR, --only DIR"
@@ -105,7 +108,7 @@ class Embed(Stage[EmbedOptions]):
         store = ModelStore(offline=context.offline)
         with context.building():
             self._embedder = self._load(store, threads)
-            self._gallery = self._read_gallery(store, threads)
+            self._gallery = open_gallery(options, self._embedder, store, threads)
         self._limits = self._thresholds()
         people, photos = self._gallery.people, len(self._gallery.persons)
         context.report("gallery", {"people": people, "photos": photos})
@@ -235,16 +238,6 @@ class Embed(Stage[EmbedOptions]):
         context.report("model", options.model)
         context.report("session", asdict(facts))
         return embedder
-
-    def _read_gallery(self, store: ModelStore, threads: int) -> Gallery:
-        """The gallery, by a detector that is let go of when it is read."""
-        from mpflow.identity.gallery import read_gallery
-        from mpflow.models.detectors import detector
-        from mpflow.models.sessions import open_session
-
-        name = store.manifest.default("detector")
-        session, _ = open_session(store.path(name), device="cpu", threads=threads)
-        return read_gallery(Path(self.options.gallery), detector(name, session), self._embedder)
 
     def _thresholds(self) -> Thresholds:
         same = self.options.same or self._embedder.same

@@ -20,7 +20,7 @@ import msgspec
 from mpflow.accounts import COVERED, LEFT, OPEN
 from mpflow.coverage import MEASURED_CELLS, weak_cover
 from mpflow.errors import ConfigError
-from mpflow.policies.identity import People, covered
+from mpflow.policies.identity import KNOWN_BY, People, covered
 from mpflow.showing import Clock, check_spans
 from mpflow.spans import Spans
 from mpflow.spec import JobSpec, MediaInfo
@@ -57,7 +57,8 @@ class RedactOptions(Options, frozen=True, forbid_unknown_fields=True):
     ``cells``: mosaic cells along the longer side of a face; ``strength``: how many times coarser
     than that. ``colour``: of ``solid``, and of frames covered whole. ``people``: all, all
     ``except`` those of a gallery, or ``only`` those (both need ``embed`` before it; who is not
-    surely known is covered). ``spans``: only then, as in 0:05-0:10,1:00- or f120-f240; empty is
+    surely known is covered), or the ``unswapped``, who did not get another face (it needs ``swap``
+    before it). ``spans``: only then, as in 0:05-0:10,1:00- or f120-f240; empty is
     always.
     """
 
@@ -101,9 +102,9 @@ class Redact(Stage[RedactOptions]):
 
     @classmethod
     def needs_with(cls, options: RedactOptions) -> tuple[str, ...]:
-        """Meshes for their shape, identities for some of the people."""
+        """Meshes for their shape, identities or made faces for some of the people."""
         meshes = ("meshes",) if options.shape == "mesh" else ()
-        return (*cls.needs, *meshes, *(("identities",) if options.people != "all" else ()))
+        return (*cls.needs, *meshes, *KNOWN_BY.get(options.people, ()))
 
     @classmethod
     def check_input(cls, options: RedactOptions, job: JobSpec, media: MediaInfo) -> None:

@@ -199,9 +199,9 @@ class Swap(Stage[SwapOptions]):
             token = token.with_field(DRIFT, round(min(unlike), 3))
         rows = [parts[n] if n in parts and parts[n].made else None for n in range(len(faces))]
         arrays: dict[str, list[npt.NDArray[Any] | None]] = {
-            SWAP: [row.made.picture if row and row.made else None for row in rows],
             MATRIX: [row.target.matrix if row else None for row in rows],
             MASK: [row.made.mask if row and row.made else None for row in rows],
+            SWAP: [row.made.picture if row and row.made else None for row in rows],  # all is there
         }
         return token.with_faces(work.frame.attach(faces, arrays))
 

@@ -16,13 +16,14 @@ from mpflow.console.forgotten import refuse_output_without_flag
 from mpflow.console.frames import wanted_frames
 from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, encoder_option, for_stages
+from mpflow.console.swapping import Wish
 from mpflow.errors import ConfigError, OutputError
 
 if TYPE_CHECKING:  # these load numpy and OpenCV, which the supervisor should begin with first
     from mpflow.config import Resolved
     from mpflow.jobs import Request
 
-PRESET = "redact"
+PRESET, SWAP = "redact", "swap"
 _LINES = (".jsonl", ".json")
 _KEYS = {
     "codec": "encode.codec",
@@ -66,6 +67,11 @@ class Arguments:
     cover_head: bool | None = None
     strength: float | None = None
     spans: str | None = None
+    sources: Sequence[Path] = ()
+    pairs: Sequence[str] = ()
+    others: str | None = None
+    enhance: str | None = None
+    accept_notice: bool = False
     settings: Sequence[str] = ()
     flags: Sequence[Flag] = ()
     config: Path | None = None
@@ -103,9 +109,16 @@ class Arguments:
 
     @property
     def chosen(self) -> str:
-        """The preset, as --keep, --only and --shape change it; raises ConfigError for the first two
-        at once."""
-        return with_mesh(preset_for(self.preset, PRESET, self.keep, self.only), PRESET, self.shape)
+        """The preset, as --keep, --only, --shape and --source change it; raises ConfigError where
+        they contradict each other."""
+        people = self.keep is not None or self.only is not None
+        preset = self.wish.preset_for(self.preset, PRESET, SWAP, people=people)
+        return with_mesh(preset_for(preset, PRESET, self.keep, self.only), PRESET, self.shape)
+
+    @property
+    def wish(self) -> Wish:
+        """Who is to look like whom."""
+        return Wish(self.sources, self.pairs, self.others, self.enhance)
 
     @property
     def covering(self) -> Covering:
@@ -196,6 +209,7 @@ class Arguments:
         if self.device is not None:
             yield from for_stages(self.chosen, "device", self.device, "flag --device")
         yield from people_flags(self.chosen, self.keep, self.only)
+        yield from self.wish.flags(self.chosen)
         yield from self.covering.flags(self.chosen)
         yield from self.flags
         for text in self.encoder_options:

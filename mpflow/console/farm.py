@@ -42,6 +42,7 @@ def plan(
     analyse: bool,
 ) -> int:
     """Plan one input and say what a farm manager needs to know; returns the exit status."""
+    from mpflow.console.notice import tell_once
     from mpflow.farm.draw import Wish, draw
 
     arguments.check()
@@ -49,6 +50,7 @@ def plan(
     with Stops() as stops:  # a signal is an error here, which cleans up on its way
         resolved = arguments.resolve()
         job = _one_job(arguments, resolved)
+        tell_once(resolved, accepted=arguments.accept_notice)
         wish = Wish(split, job.start, job.stop, file, relative, arguments.yes, analyse)
         drawn = draw(job, resolved.spec, wish, warn)
         if status := _analyse(drawn.plan, arguments, stops):

@@ -57,8 +57,11 @@ def show_live_plan(arguments: LiveArguments) -> None:
 def _carry_out(
     arguments: LiveArguments, stops: Stops, supervisors: Supervisors
 ) -> tuple[int, list[Outcome], Display]:
+    from mpflow.console.notice import tell_once
+
     resolved = arguments.resolve()
     planned = _plan(arguments, resolved, confirm_on_terminal(as_json=arguments.as_json))
+    tell_once(resolved, accepted=arguments.accept_notice)
     warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors, units="streams").run([planned], resolved)
 

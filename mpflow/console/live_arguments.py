@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mpflow.console.covering import Covering, with_mesh
 from mpflow.console.people import people_flags, preset_for
 from mpflow.console.stageflags import Flag, Where, encoder_option, for_some_stage
+from mpflow.console.swapping import Wish
 from mpflow.errors import ConfigError
 from mpflow.pictures import require_picture
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from mpflow.config import Resolved
     from mpflow.jobs.live import LiveRequest
 
-PRESET = "live-redact"
+PRESET, SWAP = "live-redact", "live-swap"
 _KEYS = (
     *("max_latency", "memory", "strict", "offline", "log_level", "on_failure", "on_alert"),
     *("core_dumps", "metrics", "name", "alert_p99", "degrade"),
@@ -56,6 +57,11 @@ class LiveArguments:
     shape: str | None = None
     cover_head: bool | None = None
     strength: float | None = None
+    sources: Sequence[Path] = ()
+    pairs: Sequence[str] = ()
+    others: str | None = None
+    enhance: str | None = None
+    accept_notice: bool = False
     settings: Sequence[str] = ()
     config: Path | None = None
     max_latency: float | None = None
@@ -94,9 +100,16 @@ class LiveArguments:
 
     @property
     def chosen(self) -> str:
-        """The preset, as --keep, --only and --shape change it; raises ConfigError for the first two
-        at once."""
-        return with_mesh(preset_for(self.preset, PRESET, self.keep, self.only), PRESET, self.shape)
+        """The preset, as --keep, --only, --shape and --source change it; raises ConfigError where
+        they contradict each other."""
+        people = self.keep is not None or self.only is not None
+        preset = self.wish.preset_for(self.preset, PRESET, SWAP, people=people)
+        return with_mesh(preset_for(preset, PRESET, self.keep, self.only), PRESET, self.shape)
+
+    @property
+    def wish(self) -> Wish:
+        """Who is to look like whom."""
+        return Wish(self.sources, self.pairs, self.others, self.enhance)
 
     def check(self) -> None:
         """Raise ConfigError for what is wrong at first sight."""
@@ -147,6 +160,7 @@ class LiveArguments:
         if self.workers is not None:
             yield "detect.workers", self.workers, "flag --workers"
         yield from people_flags(self.chosen, self.keep, self.only)
+        yield from self.wish.flags(self.chosen)
         yield from Covering(
             self.method,
             self.replacement,

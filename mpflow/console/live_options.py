@@ -11,6 +11,7 @@ from mpflow.console.covering import COVERING
 from mpflow.console.giving import F, give
 from mpflow.console.options import of_run
 from mpflow.console.people import PEOPLE
+from mpflow.console.swapping import SWAPPING
 
 EXIT_CODES = """\b
 Exit status:
@@ -67,6 +68,7 @@ _ENDS = (
     ),
     *PEOPLE,
     *COVERING,
+    *SWAPPING,
     click.option(
         "--max-latency",
         type=click.FloatRange(0, min_open=True),

@@ -12,6 +12,7 @@ from mpflow.console.covering import COVERING, SPANS
 from mpflow.console.giving import F, give
 from mpflow.console.people import PEOPLE
 from mpflow.console.steering_options import STEERING
+from mpflow.console.swapping import SWAPPING
 
 EXIT_CODES = """\b
 Exit status:
@@ -63,7 +64,8 @@ _RUN = (
         default="",
         metavar="PATH",
         help="The result: a file, or a folder for several inputs (made if missing); - is "
-        "standard output, for faces. Default: NAME.redacted.EXT beside the input.",
+        "standard output, for faces. Default: NAME.redacted.EXT (NAME.swapped.EXT) beside the "
+        "input.",
     ),
     click.option("-y", "yes", is_flag=True, help="Overwrite outputs that exist."),
     click.option(
@@ -97,6 +99,7 @@ _RUN = (
     *PEOPLE,
     *COVERING,
     SPANS,
+    *SWAPPING,
     click.option(
         "--set",
         "settings",

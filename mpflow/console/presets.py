@@ -7,6 +7,7 @@ from typing import Any
 
 from mpflow.config import Resolved, load_preset, preset_names
 from mpflow.jobs import Planned
+from mpflow.presets import bare_name, whole_preset
 from mpflow.spec import STDOUT
 from mpflow.urls import shown
 
@@ -24,6 +25,9 @@ def value_lines(resolved: Resolved) -> Iterator[str]:
     """Every key with its value and where the value came from."""
     yield f"# preset {resolved.spec.preset}: {resolved.description}"
     yield "# stages: " + " -> ".join(stage.name for stage in resolved.spec.stages)
+    name, there = resolved.spec.preset, {stage.name for stage in resolved.spec.stages}
+    if more := [e.key for e in whole_preset(bare_name(name)).stages if e.key not in there]:
+        yield f"# optional: {', '.join(more)} (--preset {name}+{more[0]})"
     yield from aligned([(key, value, resolved.origins[key]) for key, value in resolved.in_order()])
 
 

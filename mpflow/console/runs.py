@@ -66,9 +66,11 @@ def _carry_out(
     arguments: Arguments, stops: Stops, supervisors: Supervisors
 ) -> tuple[int, list[Outcome], Display]:
     """Plan, resolve, run every job, and report."""
+    from mpflow.console.notice import tell_once
     from mpflow.jobs import draw_plan
 
     resolved = arguments.resolve()  # first: nobody should be asked about a run that cannot be
     plan = draw_plan(arguments.request(resolved), confirm_on_terminal(as_json=arguments.as_json))
+    tell_once(resolved, accepted=arguments.accept_notice)
     warn_of_namesake(resolved.spec.name)
     return Course(arguments, stops, supervisors).run(plan, resolved)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
@@ -24,7 +25,10 @@ from mpflow.identity.photos import (
 )
 from mpflow.models.align import crop
 from mpflow.models.detections import Detector, Floats
+from mpflow.models.detectors import detector
 from mpflow.models.embedders import Embedder
+from mpflow.models.sessions import open_session
+from mpflow.models.store import ModelStore
 
 _MOST_NAMED = 5
 _CHECK_BYTES = 2
@@ -53,26 +57,74 @@ class Gallery:
         return [[float(row[mine].max()) for mine in columns] for row in cosines]
 
 
+class Choice(Protocol):
+    """What the options of a stage that knows people say; see mpflow.stages.embed."""
+
+    @property
+    def gallery(self) -> str:
+        """A folder, or nothing."""
+
+    @property
+    def photos(self) -> tuple[str, ...]:
+        """Photos of a person each, in place of a folder."""
+
+
+def open_gallery(choice: Choice, embedder: Embedder, store: ModelStore, threads: int) -> Gallery:
+    """The gallery of a choice, by a detector that is let go of when it is read.
+
+    Raises ConfigError that names every photo which cannot be used.
+    """
+    name = store.manifest.default("detector")
+    session, _ = open_session(store.path(name), device="cpu", threads=threads)
+    finds = detector(name, session)
+    if choice.photos:
+        return read_photos([Path(each) for each in choice.photos], finds, embedder)
+    return read_gallery(Path(choice.gallery), finds, embedder)
+
+
 def read_gallery(folder: Path, detector: Detector, embedder: Embedder) -> Gallery:
     """The people of a folder; raises ConfigError that names every photo which cannot be used."""
-    people = _people(folder)
+    album = _Album(f"the gallery {str(folder)!r}", _people(folder), folder)
+    return _read(album, detector, embedder)
+
+
+def read_photos(photos: Sequence[Path], detector: Detector, embedder: Embedder) -> Gallery:
+    """People by one photo of each, in this order; raises ConfigError as ``read_gallery`` does."""
+    album = _Album("what is to tell people apart", [[photo] for photo in photos])
+    return _read(album, detector, embedder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Album:
+    """The photos of each person, what they are called together, and the folder they lie in."""
+
+    title: str
+    people: Sequence[Sequence[Path]]
+    folder: Path | None = None
+
+    def named(self, photo: Path) -> str:
+        """A photo as a message names it."""
+        return repr(str(photo if self.folder is None else photo.relative_to(self.folder)))
+
+
+def _read(album: _Album, detector: Detector, embedder: Embedder) -> Gallery:
     digest, found, faults = hashlib.sha256(), [], []
-    for person, photos in enumerate(people):
+    for person, photos in enumerate(album.people):
         for photo in photos:
             try:
                 data = contents(photo)
                 found.append((person, reference(data, detector)))
             except OSError as error:
-                faults.append(f"{_named(photo, folder)} cannot be read: {error.strerror}")
+                faults.append(f"{album.named(photo)} cannot be read: {error.strerror}")
             except UnusablePhoto as error:
-                faults.append(f"{_named(photo, folder)} {error}")
+                faults.append(f"{album.named(photo)} {error}")
             else:
                 digest.update(hashlib.sha256(data).digest() + person.to_bytes(4, "big"))
     if faults:
-        raise _refused(folder, faults)
+        raise _refused(album, faults)
     check = int.from_bytes(digest.digest()[:_CHECK_BYTES], "big")
     embeddings = _embeddings([face for _, face in found], embedder)
-    _require_one_each(folder, people, embeddings, embedder.other)
+    _require_one_each(album, embeddings, embedder.other)
     return Gallery(embeddings, tuple(person for person, _ in found), check)
 
 
@@ -116,35 +168,28 @@ def _embeddings(faces: Sequence[Reference], embedder: Embedder) -> Floats:
     return np.concatenate([embedder.embed([each]) for each in crops])
 
 
-def _require_one_each(
-    folder: Path, people: Sequence[Sequence[Path]], embeddings: Floats, other: float
-) -> None:
+def _require_one_each(album: _Album, embeddings: Floats, other: float) -> None:
     """Raise ConfigError where the photos of one person show several: all would be one mark."""
     first, faults = 0, []
-    for photos in people:
+    for photos in album.people:
         mine = embeddings[first : first + len(photos)]
         first += len(photos)
-        other_one = stranger(mine, other)
-        if other_one is not None:
-            names = _named(photos[0], folder), _named(photos[other_one], folder)
+        if (odd := stranger(mine, other)) is not None:
+            names = album.named(photos[0]), album.named(photos[odd])
             faults.append(f"{names[0]} and {names[1]} show different people")
     if faults:
         raise ConfigError(
-            f"the gallery {str(folder)!r} cannot be used: {'; '.join(faults[:_MOST_NAMED])}",
+            f"{album.title} cannot be used: {'; '.join(faults[:_MOST_NAMED])}",
             cure="give each person a sub-folder; for one person whose photos are that different,"
             " two sub-folders do as well",
         )
 
 
-def _named(photo: Path, folder: Path) -> str:
-    return repr(str(photo.relative_to(folder)))
-
-
-def _refused(folder: Path, faults: Sequence[str]) -> ConfigError:
+def _refused(album: _Album, faults: Sequence[str]) -> ConfigError:
     more = len(faults) - _MOST_NAMED
     told = [*faults[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     return ConfigError(
-        f"the gallery {str(folder)!r} cannot be used: {'; '.join(told)}",
+        f"{album.title} cannot be used: {'; '.join(told)}",
         cure=f"each photo ({', '.join(SUFFIXES)}) has to show one face, from the front and not too"
         " small; crop the others away, or take the file out",
     )

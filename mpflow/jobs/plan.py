@@ -22,11 +22,17 @@ from mpflow.jobs.discover import VIDEO_SUFFIXES, Found, discover
 from mpflow.jobs.naming import Product, below, beside
 from mpflow.jobs.sidecar import require_sidecar_ours, with_sidecar
 from mpflow.jobs.sidefiles import refuse_foreign, with_side_files
+from mpflow.presets import bare_name
 from mpflow.spec import STDOUT, JobSpec, Overwrite, partial_name, parts_name
 from mpflow.urls import is_url
 
 _REDACTING = ("redact", "redact-except", "redact-only", "redact-mesh")
-_WORDS = {**dict.fromkeys(_REDACTING, "redacted"), "detect-only": "faces"}
+_SWAPPING = ("swap", "swap-hq")
+_WORDS = {
+    **dict.fromkeys(_REDACTING, "redacted"),
+    **dict.fromkeys(_SWAPPING, "swapped"),
+    "detect-only": "faces",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +112,8 @@ def product_of(preset: str) -> Product:
     keeps the input's ending.
     """
     sink = stage_class(target_of(load_preset(preset).stages[-1].stage))
-    word = _WORDS.get(preset, Path(preset).stem)
+    name = bare_name(preset)
+    word = _WORDS.get(name, Path(name).stem)
     return Product(word, getattr(sink, "suffix", ""), getattr(sink, "within", ""))
 
 

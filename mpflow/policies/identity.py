@@ -8,18 +8,28 @@ None is everybody nobody is sure of: not looked at yet, seen too badly, or betwe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from mpflow.tokens import Face
 
 Mark = str | None
-People = Literal["all", "except", "only"]
-"""Whom a redaction covers: all, all except those of the gallery, or only those of the gallery."""
+People = Literal["all", "except", "only", "unswapped"]
+"""Whom a redaction covers: all, all except those of the gallery, only those of the gallery, or all
+for whom no face was made."""
+
+KNOWN_BY: Mapping[People, tuple[str, ...]] = {
+    "except": ("identities",),
+    "only": ("identities",),
+    "unswapped": ("swaps",),
+}
+"""What has to be known of faces for that."""
 
 OTHER = "other"
 _PERSON = "p"
+_MADE, _OWN = "swap", "unswapped"
+"""What mpflow.swapping.contract calls a made face, and one that is the face's own all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +70,7 @@ def covered(face: Face, people: People) -> bool:
             return not is_person(face.identity)
         case "only":
             return face.identity != OTHER
+        case "unswapped":
+            return _MADE not in face.refs or _OWN in face.refs
         case "all":
             return True

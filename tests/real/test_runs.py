@@ -193,10 +193,12 @@ def test_every_preset_runs_at_exactly_its_smallest_ring(
     model_store: ModelStore,
 ) -> None:
     source = clips.make(tmp_path / "clip.mp4")
-    settings: dict[str, str] = {}
+    settings: dict[str, Any] = {}
     if any(stage.name == "embed" for stage in resolve(preset).spec.stages):
         folder = people.gallery(model_store, tmp_path / "known", {"anna": ["person-a-2"]})
         settings = {"embed__gallery": str(folder)}
+    if any(stage.name == "swap" for stage in resolve(preset).spec.stages):
+        settings = {"swap__sources": [str(model_store.path("astronaut"))]}
     stages = [build(each, StageContext(each.name)) for each in resolve(preset).spec.stages]
     fills_a_folder = bool(getattr(stages[-1], "within", ""))
     suffix = "" if fills_a_folder else getattr(stages[-1], "suffix", "") or ".mp4"
