@@ -36,8 +36,9 @@ _DESCRIPTIONS = (".yaml", ".yml")
 
 
 def preset_of(spec: PipelineSpec) -> str | None:
-    """The preset's name, where it is one of ours; a user's own may be called after anybody."""
-    return spec.preset if spec.preset in preset_names() else None
+    """The preset's name, where it is one of ours; a user's own may be called after anybody. Stages
+    that were added to it (``swap+enhance``) are ours too."""
+    return spec.preset if spec.preset.partition("+")[0] in preset_names() else None
 
 
 def operations_of(spec: PipelineSpec) -> list[dict[str, Any]]:
