@@ -13,11 +13,10 @@ import numpy as np
 
 from mpflow.models.detections import Floats
 
-# Rings of points: around each eye's opening (left and right as the picture shows them), around the
-# opening of the mouth, each from its image-left corner along the lower side.
+# Rings of points around each eye's opening, left and right as the picture shows them: from the left
+# corner along the lower lid to the right one, and back along the upper lid.
 LEFT_EYE = [33, 7, 163, 144, 145, 153, 154, 155, 133, 173, 157, 158, 159, 160, 161, 246]
 RIGHT_EYE = [362, 382, 381, 380, 374, 373, 390, 249, 263, 466, 388, 387, 386, 385, 384, 398]
-MOUTH = [78, 95, 88, 178, 87, 14, 317, 402, 318, 324, 308, 415, 310, 311, 312, 13, 82, 81, 80, 191]
 
 _PLACES = """
 0 569  0 349  0 438  -57 143  0 280  0 195  0 2  -472 12  0 -157  0 -248  0 -547  0 600  0 629

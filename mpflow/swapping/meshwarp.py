@@ -27,10 +27,11 @@ from mpflow.swapping.contract import Made, Picture, Source, Target
 from mpflow.swapping.expression import parted, shut
 from mpflow.swapping.kept import kept
 from mpflow.swapping.textures import Texture, texture_of
-from mpflow.swapping.triangles import areas, facing, painted, triangles
+from mpflow.swapping.triangles import areas, around, facing, painted, triangles
 
 _SOFT = 0.012  # of the crop's side: over so much the mask's own edges fade
-_SEEN = 0.3, 0.6  # how much of a triangle that the target shows the photo has to show as well
+_GRAZING = 0.05  # a triangle that is less turned to the viewer counts as if it were so much
+_SEEN = 0.4, 0.7  # how much of a triangle that the target shows the photo has to show as well
 _PARTED, _SHUT = 10.0, 20.0  # degrees that a photo may be worse turned whose mouth or eyes are good
 
 
@@ -59,23 +60,26 @@ class MeshWarp:
         return Skin(tuple(texture_of(photo, self.template, self._size) for photo in source.photos))
 
     def swap(self, targets: Sequence[Target], prepared: Sequence[Skin]) -> list[Made | None]:
-        """Each target with the skin at the same place; None for one without a mesh."""
+        """Each target with the skin at the same place; None for one without a mesh in its crop."""
         return [
             None if target.mesh is None else self._drawn(target, target.mesh, skin)
             for target, skin in zip(targets, prepared, strict=True)
         ]
 
-    def _drawn(self, target: Target, mesh: Floats, skin: Skin) -> Made:
+    def _drawn(self, target: Target, mesh: Floats, skin: Skin) -> Made | None:
         texture = nearest(skin.textures, target.pose)
         seen = painted(mesh, (self._size, self._size))
-        x, y, width, height = cv2.boundingRect((seen >= 0).astype(np.uint8))
+        inside = (seen >= 0).astype(np.uint8)
+        x, y, width, height = cv2.boundingRect(inside)
+        if not width:
+            return None
         part = slice(y, y + height), slice(x, x + width)
         drawn = _remapped(texture, mesh, seen[part], (x, y))
         share = _good(texture, mesh)
+        inside = inside[part]
         picture, mask = target.crop.copy(), np.zeros((self._size, self._size), np.uint8)
-        inside = seen[part] >= 0
-        picture[part][inside] = drawn[..., :3][inside]
-        mask[part] = np.where(inside, np.minimum(share[seen[part]], drawn[..., 3]), 0)
+        mask[part] = cv2.copyTo(cv2.min(share[seen[part]], drawn[..., 3]), inside)
+        cv2.copyTo(drawn[..., :3], inside, picture[part])
         mask = _softened(mask, self._size)
         stays = kept(
             mesh,
@@ -133,7 +137,7 @@ def affine(start: Floats, goal: Floats) -> Floats:
 
 def _good(texture: Texture, mesh: Floats) -> NDArray[np.uint8]:
     """How good each triangle [t] is, 0..255: how much of what the target shows the photo has."""
-    part = texture.shown / facing(mesh).clip(0.05, None)
+    part = around() @ (texture.shown / facing(mesh).clip(_GRAZING, None)).clip(0, 1)
     way = ((part - _SEEN[0]) / (_SEEN[1] - _SEEN[0])).clip(0, 1)
     share = way * way * (3 - 2 * way)  # smooth where it begins and ends
     found: NDArray[np.uint8] = np.rint(255 * share).astype(np.uint8)
@@ -141,7 +145,5 @@ def _good(texture: Texture, mesh: Floats) -> NDArray[np.uint8]:
 
 
 def _softened(mask: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """The mask with soft edges, nowhere beyond the mesh."""
-    spread = _SOFT * size
-    soft = cv2.GaussianBlur(mask, (0, 0), spread)
-    return np.asarray(soft, np.uint8)
+    """The mask with soft edges; beyond the mesh the target's crop goes on below it."""
+    return np.asarray(cv2.GaussianBlur(mask, (0, 0), _SOFT * size), np.uint8)

@@ -24,9 +24,10 @@ _MAD_TO_SIGMA = 1.4826  # of a normal distribution
 _LEAST_SPREAD = np.array([14.0, 5.0, 5.0], np.float32)  # levels of Y, Cr, Cb
 _SIGMAS = 3.0  # how far skin may be from the middle of its colours, in spreads
 _LEAST_PIXELS = 50
-_SPECK, _AROUND = 0.012, 0.035  # of the face's size: what is no strand; how far hair has a fringe
+_SPECK, _AROUND = 0.005, 0.035  # of the face's size: what is no strand; how far hair has a fringe
+_EDGE = 0.02  # of the face's size: so far inwards a mesh may take in what is beside the face
 _REACH = 3.0  # pixels that inpainting looks around
-_SMOOTH, _FADE = 0.025, 0.03  # of the face's size: spreads of what is made up, and of its goodness
+_SMOOTH, _FADE = 0.025, 0.04  # of the face's size: spreads of what is made up, and of its goodness
 
 
 def without_hair(picture: Picture, seen: NDArray[np.int16], side: float) -> Picture:
@@ -39,11 +40,10 @@ def without_hair(picture: Picture, seen: NDArray[np.int16], side: float) -> Pict
     """
     hair = _hair(picture, seen, side)
     beyond = np.where(seen < 0, np.uint8(255), np.uint8(0))
-    if not hair.any():
-        return np.dstack([picture, np.full_like(hair, 255)])
-    filled = cv2.inpaint(picture, cv2.max(hair, beyond), _REACH, cv2.INPAINT_TELEA)
+    unsure = cv2.max(hair, cv2.dilate(beyond, _disc(_EDGE * side)))
+    filled = cv2.inpaint(picture, unsure, _REACH, cv2.INPAINT_TELEA)
     smooth = cv2.GaussianBlur(filled, (0, 0), _SMOOTH * side)
-    share = cv2.GaussianBlur(hair, (0, 0), _SMOOTH * side / 2)[..., None] / 255
+    share = cv2.GaussianBlur(unsure, (0, 0), _SMOOTH * side / 2)[..., None] / 255
     clean = np.rint(filled * (1 - share) + smooth * share).astype(np.uint8)
     deep = cv2.erode(cv2.max(hair, beyond), _disc(_AROUND * side))
     return np.dstack([clean, 255 - cv2.GaussianBlur(deep, (0, 0), _FADE * side)])

@@ -1,4 +1,4 @@
-"""The triangles between the points of the mesh, and what each of them shows.
+"""The triangles between the points of the mesh, and how a mesh shows them.
 
 They are the Delaunay triangles of a mean face laid flat (mpflow.swapping.flatface), so they are
 the same for every face and every frame: what a triangle holds on one face, it holds on another.
@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mpflow.models.detections import Floats
-from mpflow.swapping.flatface import LEFT_EYE, MOUTH, RIGHT_EYE, places
+from mpflow.swapping.flatface import places
 
 Indices = NDArray[np.intp]
 
 _FINE = 16.0  # cv2.Subdiv2D sorts points out to about a whole unit
+_AROUND = 120.0  # thousandths of the width of the eyes
 _BITS = 4  # of a fraction in OpenCV's fixed-point coordinates
 
 
@@ -39,15 +40,15 @@ def triangles() -> Indices:
 
 
 @cache
-def eyes() -> NDArray[np.bool_]:
-    """Which triangles [t] lie between the lids of an eye."""
-    return _within(LEFT_EYE) | _within(RIGHT_EYE)
-
-
-@cache
-def mouth() -> NDArray[np.bool_]:
-    """Which triangles [t] lie between the lips."""
-    return _within(MOUTH)
+def around() -> Floats:
+    """A matrix [t, t] that gives each triangle the mean of those around it: the side of a nose
+    counts little, the side of a face counts."""
+    corners = places()[triangles()]
+    middles = corners.mean(axis=1)
+    away = ((middles[:, None] - middles) ** 2).sum(axis=2)
+    weights = np.exp(-away / (2 * _AROUND**2)) * areas(corners)
+    found: Floats = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    return found
 
 
 def areas(corners: Floats) -> Floats:
@@ -65,11 +66,6 @@ def facing(points: Floats) -> Floats:
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.maximum(np.linalg.norm(normals, axis=1), np.float32(1e-6))
     found: Floats = normals[:, 2] / lengths
-    return found
-
-
-def _within(ring: list[int]) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = np.isin(triangles(), ring).all(axis=1)
     return found
 
 
