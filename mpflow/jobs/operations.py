@@ -151,17 +151,22 @@ def _offers(kind: inspect.Type, value: str) -> bool:
 def _models(stage: StageSpec, manifest: Manifest) -> list[dict[str, Any]]:
     kind, options = _kind(stage.target), stage.options
     model, path = options.get("model"), options.get("path")
-    if not (model or path):
-        return []
-    if not path and str(model) in manifest:
-        return [{"stage": kind, "model": model, "sha256": manifest.entry(str(model)).final_sha256}]
-    own = Path(str(path or model).removeprefix(_BY_INSIGHTFACE)).expanduser()
-    told: dict[str, Any] = {"stage": kind, "model": None}
-    if own.suffix in _DESCRIPTIONS:
-        return [{**told, **_described(own, manifest)}]
-    if not path and _fits_default(stage, "model", model):
-        return [{**told, "model": model, "sha256": None}]
-    return [{**told, "sha256": _hash(own)}]
+    if path:
+        model = str(Path(str(path)).expanduser().absolute())  # a file, whatever it is called
+    named = [_model(str(model), manifest)] if model else []
+    if model and not path and model not in manifest and _fits_default(stage, "model", model):
+        named = [{"model": model, "sha256": None}]
+    masks = (_model(str(each), manifest) for each in options.get("masks") or ())
+    return [{"stage": kind, **each} for each in (*named, *masks)]
+
+
+def _model(text: str, manifest: Manifest) -> dict[str, Any]:
+    """A model that an option names: one of the manifest, a file, or a description."""
+    if text in manifest:
+        return {"model": text, "sha256": manifest.entry(text).final_sha256}
+    own = Path(text.removeprefix(_BY_INSIGHTFACE)).expanduser()
+    told = _described(own, manifest) if own.suffix in _DESCRIPTIONS else {"sha256": _hash(own)}
+    return {"model": None, **told}
 
 
 def _fits_default(stage: StageSpec, option: str, value: Any) -> bool:

@@ -90,3 +90,12 @@ def test_every_file_that_a_description_names_has_its_hash(tmp_path: Path, nested
     sface = {"model": "sface", "sha256": Manifest.shipped().entry("sface").final_sha256}
     also = [sface, {"model": None, "sha256": sha256["converter.onnx"]}]
     assert told.get("also") == (also if nested else None)
+
+
+def test_masks_are_models_too(tmp_path: Path) -> None:
+    (tmp_path / "mask.onnx").write_bytes(b"mask")
+    (tmp_path / "mask.yaml").write_text("file: mask.onnx")
+    spec = making(tmp_path, maker__masks=[str(tmp_path / "mask.yaml")])
+    told = [each for each in models_of_stages(spec) if "Maker" in each["stage"]]
+    assert [each["model"] for each in told] == ["mesh", None]
+    assert told[1]["sha256"] == hashlib.sha256(b"mask").hexdigest()

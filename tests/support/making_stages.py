@@ -10,10 +10,11 @@ from mpflow.tokens import Token
 
 
 class MakerOptions(Options, frozen=True):
-    """Which network makes them (``mesh`` is none), of which photos."""
+    """Which network makes them (``mesh`` is none), of which photos, within which masks."""
 
     model: str = "mesh"
     photos: tuple[str, ...] = ()
+    masks: tuple[str, ...] = ()
 
 
 class Maker(Stage[MakerOptions]):
