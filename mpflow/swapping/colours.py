@@ -34,7 +34,7 @@ _OPPONENT = np.array(
 )
 _BACK = np.linalg.inv(_OPPONENT)
 
-_SIDE = 64  # pixels that the statistics are taken of, along a side
+_SIDE = 48  # pixels that the statistics are taken of, along a side
 _LEAST_PIXELS = 16
 _LEAST_SPREAD = np.array([4.0, 2.0, 2.0])  # levels; below it, spread is noise
 _SIGMAS = 3.0  # how far from the middle, in spreads, a pixel is hardly of the face
@@ -72,11 +72,13 @@ def matching(target: Picture, made: Picture, weight: Floats) -> Matching | None:
     """What brings the colours of ``made`` to those of ``target``, both BGR [h, w, 3], where
     ``weight`` [h, w], 0..1, is; None where that is too little to say."""
     small = min(_SIDE, weight.shape[1]), min(_SIDE, weight.shape[0])
-    share = cv2.resize(weight, small, interpolation=cv2.INTER_AREA).astype(np.float64).ravel()
+    every = cv2.resize(weight, small, interpolation=cv2.INTER_AREA).astype(np.float64).ravel()
+    there = every > 0
+    share, places = every[there], _places(small)[there]
     sure = share > 0.5
     if sure.sum() < _LEAST_PIXELS:
         return None
-    goal, start = (_opponent(each, small) for each in (target, made))
+    goal, start = (_opponent(each, small)[there] for each in (target, made))
     of_goal, of_start = share * _skin(goal, sure), share * _skin(start, sure)
     both = share * of_goal * of_start
     if both.sum() >= _LEAST_COMMON * share.sum():
@@ -85,24 +87,24 @@ def matching(target: Picture, made: Picture, weight: Floats) -> Matching | None:
     start_mean, start_spread = _moments(start, of_start)
     gain = np.clip(goal_spread / start_spread, _LEAST_GAIN, _MOST_GAIN)
     left = goal - goal_mean - (start - start_mean) * gain
-    off = _plane(left, of_goal * of_start, small)
+    off = _plane(left, of_goal * of_start, places)
     off[0] += goal_mean - start_mean
     return Matching(Shift(gain, off), start_mean)
 
 
-def shifted(made: Picture, matching: Matching) -> Picture:
-    """The picture BGR [h, w, 3] with its colours shifted, rounded and cut to 0..255 once."""
-    height, width = made.shape[:2]
+def shifted(made: Picture, matching: Matching, part: tuple[slice, slice]) -> Picture:
+    """The picture BGR [h, w, 3] with the colours of a part of it (rows, columns) shifted, rounded
+    and cut to 0..255 once."""
     linear = _BACK @ np.diag(matching.shift.gain) @ _OPPONENT
     mean = _BACK @ matching.mean
-    everywhere, across, down = matching.shift.off @ _BACK.T
+    everywhere, across, down = (matching.shift.off @ _BACK.T).astype(np.float32)
     matrix = np.column_stack([linear, mean - linear @ mean + everywhere])
-    stretched = cv2.transform(made.astype(np.float32), matrix.astype(np.float32))
-    right, below = (axis.astype(np.float32) for axis in _axes((width, height)))
-    plane = right[:, None] * across.astype(np.float32) + below[:, None, None] * down.astype(
-        np.float32
-    )
-    return np.asarray(cv2.add(stretched, plane, dtype=cv2.CV_8U), np.uint8)
+    stretched = cv2.transform(made[part].astype(np.float32), matrix.astype(np.float32))
+    right, below = _axes((made.shape[1], made.shape[0]))
+    plane = (right[part[1], None] * across)[None] + (below[part[0], None] * down)[:, None]
+    picture = made.copy()
+    picture[part] = cv2.add(stretched, plane, dtype=cv2.CV_8U)
+    return picture
 
 
 def _opponent(picture: Picture, size: tuple[int, int]) -> Doubles:
@@ -129,17 +131,22 @@ def _moments(pixels: Doubles, share: Doubles) -> tuple[Doubles, Doubles]:
     return mean, np.maximum(spread, _LEAST_SPREAD / 4)
 
 
-def _plane(left: Doubles, share: Doubles, size: tuple[int, int]) -> Doubles:
-    """The plane [3, 3] nearest to what is left [n, 3] on pixels that count by ``share`` [n]."""
-    across, down = np.meshgrid(*_axes(size))
-    places = np.column_stack([np.ones(across.size), across.ravel(), down.ravel()])
+def _plane(left: Doubles, share: Doubles, places: Doubles) -> Doubles:
+    """The plane [3, 3] nearest to what is left [n, 3] at ``places`` [n, 3], which count by
+    ``share`` [n]."""
     weighted = places * share[:, None]
     stiff = np.diag([0.0, _STIFF, _STIFF]) * share.sum()
     plane: Doubles = np.linalg.solve(weighted.T @ places + stiff, weighted.T @ left)
     return plane
 
 
-def _axes(size: tuple[int, int]) -> tuple[Doubles, Doubles]:
+def _places(size: tuple[int, int]) -> Doubles:
+    """1, and where each pixel of (width, height) lies, across and down [width * height, 3]."""
+    across, down = np.meshgrid(*_axes(size))
+    return np.column_stack([np.ones(across.size), across.ravel(), down.ravel()]).astype(np.float64)
+
+
+def _axes(size: tuple[int, int]) -> tuple[Floats, Floats]:
     """Where columns and rows of (width, height) lie: -1 at the first, 1 at the last."""
-    width, height = size
-    return np.linspace(-1, 1, width), np.linspace(-1, 1, height)
+    across, down = (np.linspace(-1, 1, side).astype(np.float32) for side in size)
+    return across, down

@@ -62,7 +62,7 @@ def compose(
     found = matching(crop, made.picture, weight) if blending.colour == "match" else None
     if memory is not None:
         weight, found = memory.steadied(weight, found, time)
-    picture = made.picture if found is None else shifted(made.picture, found)
+    picture = made.picture if found is None else shifted(made.picture, found, _part(weight))
     if blending.blend == "seamless":
         picture = _seamless(crop, picture, weight)
     return picture, weight * np.float32(blending.ratio)
@@ -73,6 +73,12 @@ def laid_over(crop: Picture, picture: Picture, weight: Floats) -> Picture:
     share = weight[:, :, None]
     mixed = crop * (1 - share) + picture * share
     return np.rint(mixed).clip(0, FULL).astype(np.uint8)
+
+
+def _part(weight: Floats) -> tuple[slice, slice]:
+    """The rows and columns in which there is weight."""
+    x, y, width, height = cv2.boundingRect((weight > 0).astype(np.uint8))
+    return slice(y, y + height), slice(x, x + width)
 
 
 def _seamless(crop: Picture, picture: Picture, weight: Floats) -> Picture:

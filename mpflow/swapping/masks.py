@@ -46,20 +46,18 @@ def weight_of(mask: Picture, edge: float) -> Floats:
     brow.
     The crop's own border is an edge, too: beyond it nothing was made.
     """
-    size = len(mask)
-    inside = np.zeros((size + 2, size + 2), np.uint8)
+    weight = np.zeros(mask.shape, np.float32)
     hull = _hull(mask)
-    fade = 1.0
-    if hull is not None:
-        cv2.fillConvexPoly(inside, hull + 1, 1)
-        fade = max(fade, edge * max(cv2.boundingRect(hull)[2:]))
-    inside[[0, -1]] = 0
-    inside[:, [0, -1]] = 0
+    if hull is None:
+        return weight
+    x, y, width, height = cv2.boundingRect(hull)
+    part = slice(y, y + height), slice(x, x + width)
+    inside = np.zeros((height + 2, width + 2), np.uint8)
+    cv2.fillConvexPoly(inside, hull - (x - 1, y - 1), 1)
     distance = cv2.distanceTransform(inside, cv2.DIST_L2, cv2.DIST_MASK_5)[1:-1, 1:-1]
-    ramp = np.clip((distance - 0.5) / fade, 0, 1)
+    ramp = np.clip((distance - 0.5) / np.float32(max(edge * max(width, height), 1.0)), 0, 1)
     smooth = ramp * ramp * (3 - 2 * ramp)  # no kink where it begins and ends
-    limit = mask.astype(np.float32) / FULL
-    weight: Floats = np.minimum(smooth, limit, dtype=np.float32)
+    weight[part] = np.minimum(smooth, mask[part] * np.float32(1 / FULL))
     return weight
 
 
