@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import msgspec
@@ -160,7 +159,7 @@ class Send(Sink[SendOptions]):
             caution=Caution(options.timeout, options.insecure, options.ca_file, options.transport),
             retry=options.retry,
             note=options.note,
-            said=replace(declaration_of(options.made, options.producer), packet=b""),
+            said=declaration_of(options.made, options.producer),
         )
 
     @property

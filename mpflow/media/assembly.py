@@ -88,13 +88,14 @@ class Assembly:
 
     def finish(self, *, complete: bool) -> None:
         """Close the file; if it is complete, what comes after the last picture is copied too, and
-        the file says in its XMP what it has to say."""
+        the file says what it has to say."""
+        name = self._open.container.format.name
         try:
             if complete:
                 self._open.copy.drain(self._open.container)
             self._open.container.close()
-            if complete and self._open.packet:
-                seal(self._file.partial, self._open.packet)
+            if complete:
+                seal(self._file.partial, name, self._open.said)
         except (av.FFmpegError, OSError) as error:
             raise explain_write(self._file, error) from error
         finally:

@@ -14,7 +14,7 @@ from av.container import OutputContainer
 from av.video.stream import VideoStream
 
 from mpflow.media.copy import StreamCopy
-from mpflow.media.declaration import declare, keeps_packet
+from mpflow.media.declaration import SILENT, Declaration, declare
 from mpflow.media.encoder import Settings
 from mpflow.media.muxer import FRAGMENTED, Fragments, open_muxer, set_muxer_options
 from mpflow.media.output import OutputFile, explain_write
@@ -30,8 +30,8 @@ class Opened:
     """An output that is set up: its muxer, its picture's stream, and what is copied beside it.
 
     The stream has an encoder only so that the file's header is the one that the chunks go with;
-    no picture goes through it. ``origin`` is the picture's time stamp that becomes 0. ``packet`` is
-    the XMP that the whole file ends with.
+    no picture goes through it. ``origin`` is the picture's time stamp that becomes 0. ``said`` is
+    what the whole file has to say.
     """
 
     container: OutputContainer
@@ -39,7 +39,7 @@ class Opened:
     copy: StreamCopy
     recipe: Recipe
     origin: int = 0
-    packet: bytes = b""
+    said: Declaration = SILENT
 
     @property
     def header(self) -> bytes:
@@ -95,7 +95,8 @@ class Opening:
             recipe = find_recipe(source, self._media, self._settings, container, self._say)
             stream = copy.add_to(container, lambda: recipe.add_picture(container))
             add_comment(container.metadata, self._keep.note)
-            declare(container.metadata, self._keep.said, container.format.name, self._say)
+            name, said = container.format.name, self._keep.said
+            declare(container.metadata, said, name, self._say, is_sealed=True)
             set_muxer_options(
                 container,
                 [recipe.shape.time_base, *copy.time_bases()],
@@ -112,8 +113,7 @@ class Opening:
                 raise explain_write(file, error) from error
             raise
         origin = round(span[0] / recipe.shape.time_base) if span else 0
-        packet = self._keep.said.packet if keeps_packet(container.format.name) else b""
-        return Opened(container, stream, copy, recipe, origin, packet)
+        return Opened(container, stream, copy, recipe, origin, said)
 
 
 def _fragments(copy: StreamCopy) -> Fragments:

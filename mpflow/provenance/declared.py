@@ -11,8 +11,8 @@ import av
 import msgspec
 
 from mpflow.errors import InputError
-from mpflow.media.declaration import read_packet_of
 from mpflow.media.source import open_input
+from mpflow.media.xmpbox import read_packet_of
 from mpflow.provenance import gb45438, iptc
 from mpflow.provenance.gb45438 import ImplicitLabel
 from mpflow.provenance.xmp import read_packet

@@ -10,8 +10,9 @@ import pytest
 from clips import Clip
 
 from mpflow.errors import InputError
-from mpflow.media.declaration import read_packet_of, seal
+from mpflow.media.riffinfo import add_info
 from mpflow.media.tags import kept_tags, private_tags
+from mpflow.media.xmpbox import append_packet, read_packet_of
 from mpflow.provenance.declared import read_declared
 from mpflow.provenance.gb45438 import label_text, new_label
 from mpflow.spec import MADE, REDACTED
@@ -49,13 +50,26 @@ def test_every_container_with_tags_of_any_name_says_it(
 
 
 def test_what_a_container_loses_is_named(tmp_path: Path, source: Path) -> None:
-    avi = clips.convert(source, tmp_path / "out.avi", made="composite")
-    assert any("avi cannot keep the tags AIGC" in text for text in avi.warnings)
-    assert read_declared(tmp_path / "out.avi").comment == f"a day at sea; {MADE}"
     stream = clips.convert(source, tmp_path / "out.ts", made="composite")
     assert any("it has no comment either" in text for text in stream.warnings)
     clips.convert(source, tmp_path / "out.3gp", made="composite")
     assert read_declared(tmp_path / "out.3gp").packet_source_type == COMPOSITE
+
+
+def test_avi_gets_the_label_where_its_muxer_left_room(tmp_path: Path, source: Path) -> None:
+    output = tmp_path / "out.avi"
+    made = clips.convert(source, output, made="composite")
+    said = read_declared(output)
+    assert (said.comment, said.types) == (f"a day at sea; {MADE}", [])
+    assert said.label is not None
+    assert said.label.is_valid
+    (lost,) = [text for text in made.warnings if "cannot keep" in text]
+    assert "DigitalSourceType" in lost
+    assert "AIGC" not in lost
+    assert clips.convert(output, tmp_path / "again.mkv").sink.frames == 5
+    before = output.read_bytes()
+    assert not add_info(output, "LONG", "x" * 2000)
+    assert output.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["out.mp4", "out.mkv"])
@@ -89,7 +103,7 @@ def test_a_packet_is_found_behind_boxes_of_any_size(tmp_path: Path) -> None:
     path = tmp_path / "boxes.mp4"
     path.write_bytes(box(b"ftyp", b"isom") + box(b"mdat", b"x" * 40, long=True))
     assert read_packet_of(path) == b""
-    seal(path, b"packet")
+    append_packet(path, b"packet")
     assert read_packet_of(path) == b"packet"
 
 
