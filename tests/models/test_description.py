@@ -26,6 +26,7 @@ from mpflow.models.store import ModelStore
 from mpflow.stages.detect import DetectOptions
 from mpflow.swapping.description import load_swapper
 from mpflow.swapping.enhancers import load_enhancer
+from mpflow.swapping.maskfile import load_masking
 
 SCRFD = Trained("rgb", (127.5,) * 3, (128.0,) * 3)
 
@@ -247,6 +248,7 @@ def test_every_example_in_the_documentation_reads(tmp_path: Path) -> None:
         "landmarks": load_landmarks,
         "swapper": load_swapper,
         "enhancer": load_enhancer,
+        "mask": load_masking,
     }
     told = set()
     for example in examples:
@@ -255,6 +257,7 @@ def test_every_example_in_the_documentation_reads(tmp_path: Path) -> None:
         readers[key](path)
         told.add(yaml.safe_load(example)[key])
     assert told >= {*MAKES, *KINDS, "codeformer", "super-resolution", "simswap", "uniface", "other"}
+    assert told >= {"occluder", "parser"}
 
 
 def test_outputs_may_be_left_over_where_every_role_is_named(tmp_path: Path) -> None:
