@@ -1,12 +1,13 @@
 """Whether a preset's stages make faces, and what then has to be: its output says so, always.
 
-stages that make faces -> the sink's ``made`` is set; nobody else sets it
+stages that make faces -> ``made`` of the sink and of the mark is set; nobody else sets it
                        -> a sidecar comes with it
+                       -> a stage that marks the picture stands behind them
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from mpflow.errors import ConfigError
 from mpflow.importer import stage_class, target_of
 from mpflow.layers import options_of
 from mpflow.presets import StageEntry
-from mpflow.spec import Making, PipelineSpec
+from mpflow.spec import Making, PipelineSpec, StageSpec
 from mpflow.stage import Stage
 
 ORIGIN = "the stages that make faces"
@@ -36,20 +37,40 @@ def making_of(stages: Iterable[tuple[str, Mapping[str, Any]]]) -> Making:
 def say_made(
     entries: Mapping[str, StageEntry], values: dict[str, Any], origins: dict[str, str]
 ) -> None:
-    """Have an output whose stages make faces say so. Raises ConfigError where somebody else sets
-    what it says, or wants no sidecar."""
-    name = list(entries)[-1] if entries else ""
-    option = getattr(stage_class(target_of(entries[name].stage)), "made_option", "") if name else ""
-    key = f"{name}.{option}"
-    if option and key in values:
-        raise ConfigError(f"{key} is set by {origins[key]}", cure=f"leave it out: {ORIGIN} set it")
-    making = making_of((target_of(e.stage), options_of(n, values)) for n, e in entries.items())
-    if making and option:
-        values[key], origins[key] = making, ORIGIN
+    """Have an output whose stages make faces say so, and whatever else has an option for it.
+
+    Raises ConfigError where somebody else sets what it says, or wants no sidecar.
+    """
+    targets = {name: target_of(entry.stage) for name, entry in entries.items()}
+    making = making_of((target, options_of(name, values)) for name, target in targets.items())
+    for name, target in targets.items():
+        option = stage_class(target).made_option
+        key = f"{name}.{option}"
+        if option and key in values:
+            cure = f"leave it out: {ORIGIN} set it"
+            raise ConfigError(f"{key} is set by {origins[key]}", cure=cure)
+        if option and making:
+            values[key], origins[key] = making, ORIGIN
     if making and not values.get("sidecar", True):
         raise ConfigError(
             f"sidecar is off ({origins['sidecar']}), and this preset makes faces",
             cure="leave it out: where faces are made, a file beside the output says so",
+        )
+
+
+def require_marked(preset: str, stages: Sequence[StageSpec]) -> None:
+    """Raise ConfigError where a video gets faces that were made, and nothing marks it behind them.
+
+    A sink that writes no video, and so says nothing of itself, needs no mark.
+    """
+    classes = [stage_class(stage.target) for stage in stages]
+    makers = [n for n, stage in enumerate(stages) if _making(stage.target, stage.options)]
+    if not makers or not classes[-1].made_option:
+        return
+    if not any(getattr(cls, "marks_faces", False) for cls in classes[makers[-1] + 1 :]):
+        raise ConfigError(
+            f"preset {preset!r} makes faces ({stages[makers[-1]].name}), but does not mark them",
+            cure=f"put `- stage: mark` behind it, before {stages[-1].name}",
         )
 
 

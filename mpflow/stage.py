@@ -127,6 +127,10 @@ class _Base(ABC, Generic[O_co]):
     advice: ClassVar[str] = "more workers, or a faster machine, would help"
     """What a user can do when this stage is the limit, as the end of a sentence."""
 
+    made_option: ClassVar[str] = ""
+    """Its option that has the output say how faces in it were made (``mpflow.spec.Making``); set
+    where stages make faces, and by nobody else."""
+
     live: ClassVar[bool] = False
     """Whether it is an end of a live run: a stream that cannot be asked for again."""
 
@@ -318,9 +322,6 @@ class Sink(_Base[O_co]):
 
     redacted_options: ClassVar[Mapping[str, Any]] = {}
     """What a preset that hides people sets unless it says otherwise, so that its output says so."""
-
-    made_option: ClassVar[str] = ""
-    """Its option that has the output say how faces in it were made (``mpflow.spec.Making``)."""
 
     restartable: bool = False
     """Whether a fresh worker can go on with what a dead one left: ``begin`` with ``resume`` finds

@@ -22,6 +22,7 @@ stages:
   - stage: detect
   - stage: making_stages:Maker
   {redact}
+  - stage: making_stages:Marker
   - stage: encode
 """
 

@@ -17,6 +17,7 @@ PRESET = """
 stages:
   - stage: decode
   {maker}
+  - stage: making_stages:Marker
   - stage: encode
 """
 WARPED = "- stage: making_stages:Maker\n  - stage: making_stages:Layer"
@@ -44,7 +45,7 @@ def test_stages_that_make_faces_have_the_output_say_how(
     tmp_path: Path, maker: str, flags: tuple[Any, ...], made: str
 ) -> None:
     resolved = resolve(preset_in(tmp_path, maker), flags=flags, environ={})
-    assert resolved.spec.stages[-1].options["made"] == made
+    assert [each.options["made"] for each in resolved.spec.stages[-2:]] == [made, made]
     assert makes_faces(resolved.spec) == made
     assert resolved.origins["encode.made"] == (ORIGIN if made else "default")
 
@@ -58,6 +59,9 @@ def test_nobody_else_sets_what_an_output_says_of_that(
     flags = [("encode.made", value, "--set encode.made")]
     with pytest.raises(ConfigError, match=r"encode\.made is set by --set"):
         resolve(name, flags=flags, environ={})
+    if preset == "mine":
+        with pytest.raises(ConfigError, match=r"marker\.made is set by flag"):
+            resolve(name, flags=[("marker.made", value, "flag")], environ={})
     with pytest.raises(ConfigError, match=r"environment MPFLOW_ENCODE__MADE"):
         resolve(name, environ={"MPFLOW_ENCODE__MADE": value})
 
@@ -71,15 +75,15 @@ def test_a_sidecar_comes_with_made_faces_in_any_case(tmp_path: Path) -> None:
 def test_a_live_output_says_it_too(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(
-        "live: true\nstages: [{stage: receive}, {stage: making_stages:Layer}, {stage: send}]"
+        "live: true\nstages: [{stage: receive}, {stage: making_stages:Layer},"
+        " {stage: making_stages:Marker}, {stage: send}]"
     )
     assert resolve(str(path), environ={}).spec.stages[-1].options["made"] == "composite"
 
 
 @pytest.mark.parametrize(("maker", "fixed"), [(WARPED, True), ("", False)])
 def test_what_marks_made_faces_is_never_left_out(tmp_path: Path, maker: str, fixed: bool) -> None:
-    stages = f"{maker}\n  - stage: making_stages:Marker"
-    spec = resolve(preset_in(tmp_path, stages), environ={}).spec
+    spec = resolve(preset_in(tmp_path, maker), environ={}).spec
     why = fixed_stages(spec, {each.name: stage_class(each.target) for each in spec.stages})
     assert ("marker" in why) is fixed
     assert "maker" not in why

@@ -39,9 +39,17 @@ class Layer(Stage[Options]):
             yield work.token
 
 
-class Marker(Stage[Options]):
+class MarkerOptions(Options, frozen=True):
+    """How faces were made."""
+
+    made: str = ""
+
+
+class Marker(Stage[MarkerOptions]):
     """Marks the picture where faces were made."""
 
+    Options = MarkerOptions
+    made_option: ClassVar[str] = "made"
     marks_faces: ClassVar[bool] = True
 
     def process(self, batch: Sequence[Work]) -> Iterable[Token]:
