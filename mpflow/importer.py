@@ -44,6 +44,7 @@ SHORT_NAMES: dict[str, str] = {
     "faces": "mpflow.stages.faces:Faces",
     "faces-json": "mpflow.stages.faces_json:FacesJson",
     "landmarks": "mpflow.stages.landmarks:Landmarks",
+    "mark": "mpflow.stages.mark:Mark",
     "pose": "mpflow.stages.pose:Pose",
     "receive": "mpflow.stages.receive:Receive",
     "send": "mpflow.stages.send:Send",
