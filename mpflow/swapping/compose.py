@@ -25,6 +25,7 @@ EDGE = 0.07
 """Over which share of its longer side a made face fades in, unless another is asked for. More costs
 likeness: what is faded is the target's."""
 
+_HALF = 0.5
 _LEAST_SIDE = 8  # pixels of a mask that a Poisson equation is worth solving for
 
 
@@ -82,8 +83,12 @@ def _part(weight: Floats) -> tuple[slice, slice]:
 
 
 def _seamless(crop: Picture, picture: Picture, weight: Floats) -> Picture:
-    """The picture's gradients within the weight, on the colours that the crop has around it."""
-    mask = np.where(weight > 0, np.uint8(FULL), np.uint8(0))
+    """The picture's gradients on the colours that the crop has around them.
+
+    Its edge is where half of each is seen: farther out there may be hair or a wall, whose colours
+    would come in and change with every frame.
+    """
+    mask = np.where(weight > _HALF, np.uint8(FULL), np.uint8(0))
     mask[[0, -1]] = 0
     mask[:, [0, -1]] = 0
     x, y, width, height = cv2.boundingRect(mask)
