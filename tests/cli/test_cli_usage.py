@@ -117,11 +117,14 @@ def test_offline_says_which_command_fetches_what_is_missing(
         assert "mpflow models pull yunet" in answer.stderr
 
 
+USED = {"yunet", "sface", "facemesh", "centerface"}
+
+
 @pytest.mark.parametrize(
     ("words", "fetched"),
     [
-        ([], {"yunet", "sface", "facemesh", "centerface"}),  # that of an audit too
-        (["--all"], {"yunet", "sface", "facemesh", "centerface"}),
+        ([], USED),  # that of an audit too
+        (["--all"], USED | {"esrgan-slim-x2", "esrgan-slim-x4"}),
     ],
 )
 def test_pull_without_names_takes_what_mpflow_uses_and_all_means_no_media(
