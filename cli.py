@@ -11,6 +11,7 @@ import click
 from mpflow import __version__
 from mpflow.console import audit_options, farm_options, live_options
 from mpflow.console import faces as faces_room
+from mpflow.console import verify as verify_room
 from mpflow.console.door import Door
 from mpflow.console.options import EXIT_CODES, FILE, LOG_LEVELS, run_options
 from mpflow.console.title import hide_credentials_in_title
@@ -212,6 +213,19 @@ def audit(ctx: click.Context, /, **given: Any) -> None:
     from mpflow.console import audit as room
 
     ctx.exit(room.show_audit(room.AuditArguments(**given)))
+
+
+@cli.command(epilog=verify_room.EXIT_CODES, short_help="Read back what marks a video as made.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.pass_context
+def verify(ctx: click.Context, file: Path, as_json: bool) -> None:
+    """What FILE says of itself: whether it was redacted, and whether faces in it were made.
+
+    Its comment, its metadata (IPTC's digital source type, the label of GB 45438), its sidecar and
+    the invisible mark in its picture are read and held against each other. See docs/provenance.md.
+    """
+    ctx.exit(verify_room.show_verification(file, as_json=as_json))
 
 
 @cli.command(short_help="Redact two sample clips, or a video of your own.")
