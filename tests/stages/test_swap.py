@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pytest
 import scenes
 from painter import COLOURS, Painter, PaintStudio
@@ -148,14 +147,14 @@ def test_a_mesh_is_brought_into_the_crop_and_stands_for_a_sighting(bench: Bench)
     stage = bench.open(sources=["red.jpg"])
     picture = np.full((240, 320, 3), 128, np.uint8)
     slot = scenes.slot(picture, side_bytes=stage.side_bytes + 8192)
-    mesh: npt.NDArray[np.float32] = np.zeros((468, 3), np.float32)
-    mesh[:] = (90, 84, -6)
+    across = np.linspace(65, 115, 468, dtype=np.float32)  # as wide as the face, nearly
+    mesh = np.column_stack([across, across, np.full(468, -6, np.float32)])
     faces = slot.frame().attach([face(sighting=Sighting.CARRIED)], {"mesh": [mesh]})
     (part,) = stage._parts(0, Work(Token("run", 0, faces=faces), slot.frame()))
     target = part.target
     scale = np.sqrt(np.linalg.det(target.matrix[:, :2]))
     assert target.mesh is not None
-    assert np.allclose(target.mesh[0, :2], target.matrix[:, :2] @ (90, 84) + target.matrix[:, 2])
+    assert np.allclose(target.mesh[0, :2], target.matrix[:, :2] @ (65, 65) + target.matrix[:, 2])
     assert np.isclose(target.mesh[0, 2], -6 * scale)
     assert np.allclose(target.points[0], target.matrix @ (*faces[0].points[0], 1), atol=1e-3)
 
