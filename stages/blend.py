@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from mpflow.stage import Job, Options, Stage, StageContext, Work
+from mpflow.stage import Job, Options, Stage, Work
 from mpflow.tokens import Face, Token
 
 if TYPE_CHECKING:  # see mpflow.stage
@@ -41,8 +41,7 @@ class BlendOptions(Options, frozen=True, forbid_unknown_fields=True):
     outline (it needs ``landmarks`` before it), ``crop`` to what was made. ``masks``: descriptions
     of networks that say what covers a face, or which parts of it may change (``.yaml``, see
     docs/models.md). ``smooth``: colours and edges that tremble are steadied along a track, with
-    this time constant in seconds; 0, or several workers, leave them. ``threads``: 0 takes what the
-    worker may use.
+    this time constant in seconds; 0 leaves them. ``threads``: 0 takes what the worker may use.
     """
 
     colour: Literal["match", "keep"] = "match"
@@ -63,16 +62,11 @@ class Blend(Stage[BlendOptions]):
     Options = BlendOptions
     needs = ("swaps",)
     gives = ("blended",)
+    ordered = True
     changes_pixels = True
     makes_faces = True
     tunable = ("colour", "blend", "ratio", "edge")
-    advice = "blend=soft, or more workers with smooth=0, would help"
-
-    def __init__(self, options: BlendOptions, context: StageContext) -> None:
-        super().__init__(options, context)
-        # a track is followed by one worker only if it sees all frames
-        self._smooth = options.smooth if context.workers == 1 else 0.0
-        self.ordered = self._smooth > 0
+    advice = "blend=soft, or smaller crops (swap.size), would help"
 
     @classmethod
     def needs_with(cls, options: BlendOptions) -> tuple[str, ...]:
@@ -109,7 +103,7 @@ class Blend(Stage[BlendOptions]):
     def _forget(self) -> None:
         from mpflow.swapping.steady import Tracks
 
-        self._tracks = Tracks(self._smooth)
+        self._tracks = Tracks(self.options.smooth)
 
     def _opened(self, path: str, threads: int) -> Hiding:
         from mpflow.swapping.hiding import open_hiding

@@ -25,8 +25,8 @@ FRAME = madefaces.skin(322, 242)
 MIDDLE = madefaces.place(160, 120, 130)
 
 
-def opened(workers: int = 1, **options: Any) -> Blend:
-    stage = Blend(msgspec.convert(options, BlendOptions), StageContext("blend", workers=workers))
+def opened(**options: Any) -> Blend:
+    stage = Blend(msgspec.convert(options, BlendOptions), StageContext("blend"))
     stage.open()
     return stage
 
@@ -191,12 +191,6 @@ def test_a_face_without_points_is_laid_without_that_mask(tmp_path: Path) -> None
 def test_a_mask_that_is_not_described_is_refused_before_any_frame(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no model description .*none\.yaml"):
         opened(masks=[str(tmp_path / "none.yaml")])
-
-
-def test_colours_are_steadied_along_a_track_by_one_worker_only() -> None:
-    assert opened().ordered
-    assert not opened(workers=2).ordered
-    assert not opened(smooth=0).ordered
 
 
 def test_meshes_are_needed_for_outlines_only() -> None:
