@@ -33,7 +33,7 @@ from mpflow.layers import (
     yaml_value,
 )
 from mpflow.machine import core_budget
-from mpflow.making import say_made
+from mpflow.making import require_marked, say_made
 from mpflow.presets import TOP_LEVEL, General, StageEntry, load_preset, preset_names
 from mpflow.spec import PipelineSpec, StageSpec
 from mpflow.stage import ANYTHING, Sink, Source, Stage
@@ -114,6 +114,7 @@ def resolve(
         stages = tuple(_stage_spec(name, entry, values) for name, entry in entries.items())
         general = _general({key: values[key] for key in TOP_LEVEL if key in values})
     _check_shape(preset, stages)
+    require_marked(preset, stages)
     spec = PipelineSpec(
         preset,
         stages,
