@@ -169,21 +169,17 @@ class Swap(Stage[SwapOptions]):
     def _parts(self, at: int, work: Work) -> list[Part]:
         """The faces of a frame that get another, the largest first."""
         from mpflow.swapping.cast import Part
-        from mpflow.swapping.targets import is_clear, share_of
+        from mpflow.swapping.targets import clear, share_of
 
         parts: list[Part] = []
         faces = work.token.faces
-        for n in sorted(range(len(faces)), key=lambda n: -_width(faces[n])):
-            face = faces[n]
-            if face.identity is not None:
-                self._seen.add(face.identity)
-            photos = self._casting.photos_for(face.identity)
-            share = share_of(face.pose, self.options.fade)
-            if not photos or not share or len(parts) == self.options.faces:
-                continue
-            mesh = work.frame.attached(face, MESH)
-            if is_clear(face, mesh):
-                target = self._cast.target(work.frame, face, mesh)
+        self._seen |= {face.identity for face in faces if face.identity is not None}
+        meshes = [work.frame.attached(face, MESH) for face in faces]
+        for n in clear(faces, meshes):
+            photos = self._casting.photos_for(faces[n].identity)
+            share = share_of(faces[n].pose, self.options.fade)
+            if photos and share and len(parts) < self.options.faces:
+                target = self._cast.target(work.frame, faces[n], meshes[n])
                 parts.append(Part((at, n), photos, target, share))
         return parts
 
@@ -243,7 +239,3 @@ class Swap(Stage[SwapOptions]):
             context.count("sessions", 1)
             context.report("session", facts)
         return Cast.of(swapper, self._sources)
-
-
-def _width(face: Face) -> float:
-    return max(face.box[2] - face.box[0], face.box[3] - face.box[1])
