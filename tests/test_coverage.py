@@ -44,6 +44,24 @@ def test_what_came_of_it_is_held_against_what_was_asked(
     assert re.search(says, told)
 
 
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        ({"faces": 8, "open": 8}, ""),  # everybody got another face
+        ({"faces": 8, "covered": 2, "open": 6}, ""),
+        ({"faces": 8, "covered": 8}, "no face was made: every face was covered"),
+        ({"faces": 0}, "no face was found in any frame"),
+    ],
+)
+def test_a_swap_that_covers_the_others_is_warned_of_where_it_made_no_face(
+    counts: dict[str, int], says: str
+) -> None:
+    spec = resolve("swap+redact", environ={}).spec
+    told = cover_warning(spec, LedgerSummary(frames=9, delivered=9, **counts))
+    assert bool(told) == bool(says)
+    assert says in told
+
+
 def test_a_pipeline_that_covers_nothing_is_not_warned_of() -> None:
     spec = resolve("detect-only").spec
     assert not cover_warning(spec, LedgerSummary(frames=9, delivered=9))

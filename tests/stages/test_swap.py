@@ -20,7 +20,7 @@ from mpflow.spec import JobSpec, MediaInfo, VideoInfo
 from mpflow.stage import Job, StageContext, Work
 from mpflow.stages.swap import Swap, SwapOptions
 from mpflow.swapping import opened, sources
-from mpflow.swapping.contract import MASK, MATRIX, SWAP, Made
+from mpflow.swapping.contract import MASK, MATRIX, SWAP, UNSWAPPED, Made
 from mpflow.swapping.drift import Drift
 from mpflow.tokens import Face, Sighting, Token
 
@@ -110,6 +110,12 @@ def test_a_map_gives_people_their_sources_and_leaves_others_as_they_are(bench: B
     stage.end()
     assert any("nobody was recognised" in text and "carl.jpg" in text for text in bench.warnings)
     assert not any("anna" in text or "bea" in text for text in bench.warnings)
+
+
+def test_a_face_that_was_only_enhanced_is_nobody_elses() -> None:
+    assert covered(face(refs={MATRIX: 0}), "unswapped")
+    assert not covered(face(refs={SWAP: 0}), "unswapped")
+    assert covered(face(refs={SWAP: 0, UNSWAPPED: 16}), "unswapped")
 
 
 def test_the_largest_faces_go_first_where_they_are_many(bench: Bench) -> None:
