@@ -55,7 +55,7 @@ class General(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``alert_p99``: milliseconds of age that raise an alert when one frame in a hundred is older, 0
     for max_latency; ``metrics``: HOST:PORT where Prometheus may read them; ``name``: what top and
     ctl may call the run; ``sidecar``: write NAME.EXT.mpflow.json beside a redacted video, which
-    says what was done to it.
+    says what was done to it; where faces are made it cannot be left out.
     """
 
     slots: Annotated[int, msgspec.Meta(ge=0, le=4096)] = 0

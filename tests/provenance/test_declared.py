@@ -156,3 +156,15 @@ def test_a_made_file_that_is_redacted_stays_marked(tmp_path: Path, source: Path)
     before, said = read_declared(tmp_path / "made.mp4"), read_declared(tmp_path / "out.mp4")
     assert (said.comment, said.types, said.labels) == (REDACTED, before.types, before.labels)
     assert not [text for text in redacted.warnings if "AIGC" in text]
+
+
+def test_beside_cover_art_it_is_said_in_xmp_and_everything_else_is_kept(tmp_path: Path) -> None:
+    rich = clips.make_rich(tmp_path / "rich.mkv")
+    made = clips.convert(rich, tmp_path / "out.mp4", made="composite")
+    said = read_declared(tmp_path / "out.mp4")
+    assert (said.comment, said.packet_source_type) == (MADE, COMPOSITE)
+    assert said.packet_label is not None
+    assert not [text for text in made.warnings if "which say that faces were made" in text]
+    with av.open(str(tmp_path / "out.mp4")) as container:
+        assert len(container.streams.audio) == 2
+        assert [s for s in container.streams.video if s.disposition & 1024]
