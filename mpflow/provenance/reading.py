@@ -68,11 +68,13 @@ class Reader:
         found = [each for grid, total in self._sums.items() if (each := self._read(grid, total))]
         return max(found, key=lambda each: each.confidence, default=None)
 
+    def soft_bits(self) -> list[Floats]:
+        """The coded bits as they were summed up, by each grid: [162], positive for 1."""
+        return [_bits(grid, total) for grid, total in self._sums.items()]
+
     def _read(self, grid: Grid, total: Floats) -> Found | None:
-        lie = spread(grid)
-        flat = total.ravel()
-        soft = np.bincount(lie.bits, flat * lie.signs, CODED_BITS).astype(np.float32)
-        size = float(np.sqrt(flat @ flat))
+        soft = _bits(grid, total)
+        size = float(np.sqrt(np.vdot(total, total)))
         payload = decoded(soft) if size > 0 else None
         if payload is None:
             return None
@@ -139,6 +141,11 @@ def _from_the_start(container: InputContainer) -> Iterator[av.VideoFrame]:
 def _upright_luma(picture: av.VideoFrame) -> npt.NDArray[Any]:
     gray = picture.reformat(format="gray").to_ndarray()
     return np.rot90(gray, round(picture.rotation / 90))
+
+
+def _bits(grid: Grid, total: Floats) -> Floats:
+    lie = spread(grid)
+    return np.bincount(lie.bits, total.ravel() * lie.signs, CODED_BITS).astype(np.float32)
 
 
 def _evidence(luma: npt.NDArray[Any], grid: Grid) -> Floats:
