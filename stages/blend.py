@@ -10,7 +10,7 @@ each other; the largest comes on top. Where nothing is laid, every sample stays 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -47,7 +47,7 @@ class BlendOptions(Options, frozen=True, forbid_unknown_fields=True):
     colour: Literal["match", "keep"] = "match"
     blend: Literal["soft", "seamless"] = "soft"
     ratio: Share = 1.0
-    edge: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.07
+    edge: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.04
     shape: Literal["mesh", "crop"] = "mesh"
     masks: tuple[str, ...] = ()
     smooth: Annotated[float, msgspec.Meta(ge=0, le=10)] = 0.4
@@ -97,8 +97,7 @@ class Blend(Stage[BlendOptions]):
     def process(self, batch: Sequence[Work]) -> Iterator[Token]:
         """Lay the faces of one frame after the other."""
         for work in batch:
-            self._lay(work.frame, work.token)
-            yield work.token
+            yield self._laid(work.frame, work.token)
 
     def _forget(self) -> None:
         from mpflow.swapping.steady import Tracks
@@ -117,8 +116,10 @@ class Blend(Stage[BlendOptions]):
         context.report("session", asdict(facts))
         return hiding
 
-    def _lay(self, frame: Frame, token: Token) -> None:
+    def _laid(self, frame: Frame, token: Token) -> Token:
+        """The frame's card once its made faces are in the picture; each of them is marked."""
         from mpflow.swapping.beside import swaps
+        from mpflow.swapping.contract import LAID, SWAP
 
         found = swaps(frame, sorted(token.faces, key=_width))
         hidden = [each.masks(frame, found) for each in self._hiding]
@@ -131,6 +132,12 @@ class Blend(Stage[BlendOptions]):
         for each, region in zip(composed, regions, strict=True):
             if region.planes:
                 frame.put_bgr(region.box, *each.patch(region.box))
+        laid = {id(swap.face) for swap, each in zip(found, composed, strict=True) if each.shows}
+        faces = [
+            replace(face, refs={**face.refs, LAID: face.refs[SWAP]}) if id(face) in laid else face
+            for face in token.faces
+        ]
+        return token.with_faces(faces)
 
     def _composed(
         self, frame: Frame, swap: Swap, masks: Sequence[Picture | None], time: float

@@ -22,13 +22,13 @@ for whom no face was made."""
 KNOWN_BY: Mapping[People, tuple[str, ...]] = {
     "except": ("identities",),
     "only": ("identities",),
-    "unswapped": ("swaps",),
+    "unswapped": ("blended",),
 }
 """What has to be known of faces for that."""
 
 OTHER = "other"
 _PERSON = "p"
-_MADE, _OWN = "swap", "unswapped"
+_LAID, _OWN = "laid", "unswapped"
 """What mpflow.swapping.contract calls a made face, and one that is the face's own all the same."""
 
 
@@ -71,6 +71,6 @@ def covered(face: Face, people: People) -> bool:
         case "only":
             return face.identity != OTHER
         case "unswapped":
-            return _MADE not in face.refs or _OWN in face.refs
+            return _LAID not in face.refs or _OWN in face.refs
         case "all":
             return True

@@ -21,7 +21,7 @@ from mpflow.swapping.contract import Made, Picture
 from mpflow.swapping.masks import FULL, weight_of
 from mpflow.swapping.steady import Steady
 
-EDGE = 0.07
+EDGE = 0.04
 """Over which share of its longer side a made face fades in, unless another is asked for. More costs
 likeness: what is faded is the target's."""
 

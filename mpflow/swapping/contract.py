@@ -26,6 +26,9 @@ SWAP, MATRIX, MASK = "swap", "swap.matrix", "swap.mask"
 """Arrays beside the picture (``Face.refs``): what was made, uint8 [s, s, 3] BGR; the matrix from
 the frame to it, float32 [2, 3]; and how much of each pixel is good, uint8 [s, s]."""
 
+LAID = "laid"
+"""The place of a made face again, on a face over which it was laid."""
+
 UNSWAPPED = "unswapped"
 """Beside a face that has a ``swap`` though nobody swapped it: its own face, enhanced."""
 

@@ -80,6 +80,7 @@ def _between(ring: Floats) -> Floats:
 
 def _brightness(picture: Picture, places: Floats) -> NDArray[np.float64]:
     """How bright a picture is at places [h, w, 2]."""
-    colours = cv2.remap(picture, places, None, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+    across, down = cv2.split(places)
+    colours = cv2.remap(picture, across, down, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
     found: NDArray[np.float64] = colours @ np.array([0.114, 0.587, 0.299])
     return found

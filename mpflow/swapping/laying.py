@@ -41,6 +41,11 @@ class Composed:
     matrix: Floats
 
     @property
+    def shows(self) -> bool:
+        """Whether anything of it is seen."""
+        return self.extent != NOWHERE
+
+    @property
     def extent(self) -> Box:
         """The box of the frame in which there is weight; NOWHERE where there is none."""
         seen = (self.weight >= _SEEN).astype(np.uint8)

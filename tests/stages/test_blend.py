@@ -16,8 +16,10 @@ import tinymasks
 
 from mpflow.errors import ConfigError
 from mpflow.models.align import TEMPLATES
+from mpflow.policies.identity import covered
 from mpflow.stage import StageContext, Work
 from mpflow.stages.blend import Blend, BlendOptions
+from mpflow.swapping.contract import LAID
 from mpflow.tokens import Token
 
 FORMATS = ["yuv420p", "nv12", "yuv422p", "yuv444p", "yuv420p10le", "yuv422p10le", "p010le", "gray"]
@@ -35,7 +37,9 @@ def blended(made: madefaces.Scene, **options: Any) -> madefaces.Picture:
     """The frame as BGR when its faces are laid; all that changed is in the journal."""
     token = replace(Token("run", 0), faces=made.faces)
     (after,) = opened(**options).process([Work(token, made.slot.frame(journaled=True))])
-    assert after.faces == made.faces
+    assert [replace(face, refs={**face.refs, LAID: 0}) for face in after.faces] == [
+        replace(face, refs={**face.refs, LAID: 0}) for face in made.faces
+    ]
     restored = made.slot.restored()[: made.slot.layout.nbytes]
     assert np.array_equal(restored, made.before)
     return scenes.bgr(made.slot)
@@ -62,6 +66,15 @@ def test_a_turned_face_of_any_size_lands_where_it_was_taken(degrees: float, side
     made = madefaces.scene(FRAME, [madefaces.place(160, 120, side, degrees)], lambda crop: crop)
     before = scenes.bgr(made.slot)
     assert off(blended(made), before).mean() < 1.5
+
+
+@pytest.mark.parametrize(("ratio", "is_open"), [(1.0, True), (0.0, False)])
+def test_only_a_face_that_is_in_the_picture_needs_no_cover(ratio: float, is_open: bool) -> None:
+    made = madefaces.scene(FRAME, [MIDDLE], red)
+    token = replace(Token("run", 0), faces=made.faces)
+    assert all(covered(face, "unswapped") for face in token.faces)
+    (after,) = opened(ratio=ratio).process([Work(token, made.slot.frame(journaled=True))])
+    assert [covered(face, "unswapped") for face in after.faces] == [not is_open]
 
 
 @pytest.mark.parametrize("name", FORMATS)
