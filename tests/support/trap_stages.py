@@ -55,10 +55,10 @@ class Trap:
         self._asked = getattr(self, "_asked", self.options)
         self.options = msgspec.structs.replace(self._asked, **self._told(job.spec))
         steps.hook = None
-        if not self.options.step or not self._first(f"step-{self.options.step}"):
+        if not self.options.step or not self._is_armed_for(f"step-{self.options.step}"):
             return
         left = [self.options.nth]
-        mark = self._mark(f"step-{self.options.step}")
+        mark = self._snapped(f"step-{self.options.step}")
 
         def hook(name: str) -> None:
             if name == self.options.step:
@@ -80,10 +80,10 @@ class Trap:
 
     def spring(self, seq: int) -> None:
         """Snap, if this is a frame to do so."""
-        if seq not in self.options.at or not self._first(str(seq)):
+        if seq not in self.options.at or not self._is_armed_for(str(seq)):
             return
         if self.options.once:
-            self._mark(str(seq)).touch()
+            self._snapped(str(seq)).touch()
         match self.options.habit:
             case "raise":
                 raise ValueError(f"a trap at {seq}")
@@ -112,10 +112,10 @@ class Trap:
         marks.mkdir(exist_ok=True)
         return {"once": str(marks), **json.loads(job.input).get(self.context.name, {})}
 
-    def _first(self, name: str) -> bool:
-        return not self.options.once or not self._mark(name).exists()
+    def _is_armed_for(self, name: str) -> bool:
+        return not self.options.once or not self._snapped(name).exists()
 
-    def _mark(self, name: str) -> Path:
+    def _snapped(self, name: str) -> Path:
         return Path(self.options.once) / f"{type(self).__name__}-{name}"
 
 
@@ -327,24 +327,24 @@ class Linger(Paint):
     """A trap that snaps outside of ``process``: when it opens again, or when the job ends."""
 
     def open(self) -> None:
-        again = any(not self._first(str(seq)) for seq in self.options.at)
+        again = any(not self._is_armed_for(str(seq)) for seq in self.options.at)
         match self.options.habit:
             case "slow-again" if again:
                 # a model that is loaded: until the job is over for the others
                 (Path(self.options.once) / "gate-open").open("rb").read()
-            case "no-start-again" if again and self._first("start"):
-                self._mark("start").touch()
+            case "no-start-again" if again and self._is_armed_for("start"):
+                self._snapped("start").touch()
                 raise RuntimeError("could not start once")
 
     def spring(self, seq: int) -> None:
         match self.options.habit:
             case "slow-again" | "no-start-again":
-                if seq in self.options.at and self._first(str(seq)):
-                    self._mark(str(seq)).touch()
+                if seq in self.options.at and self._is_armed_for(str(seq)):
+                    self._snapped(str(seq)).touch()
                     os.kill(os.getpid(), signal.SIGKILL)
             case "sys-exit":
-                if seq in self.options.at and self._first(str(seq)):
-                    self._mark(str(seq)).touch()
+                if seq in self.options.at and self._is_armed_for(str(seq)):
+                    self._snapped(str(seq)).touch()
                     sys.exit(3)
             case "no-memory":
                 raise MemoryError
@@ -370,9 +370,9 @@ class Flush(Follow):
     """``flush`` raises: once, or always."""
 
     def flush(self) -> Iterable[Token]:
-        if self.options.habit == "always" or self._first("flush"):
+        if self.options.habit == "always" or self._is_armed_for("flush"):
             if self.options.once:
-                self._mark("flush").touch()
+                self._snapped("flush").touch()
             raise ValueError("cannot flush")
         return super().flush()
 
@@ -423,8 +423,8 @@ class Newcomer(Paint):
             self._wait_at("held")
 
     def _snaps(self) -> bool:
-        first = self._first(self.options.habit)
-        self._mark(self.options.habit).touch()
+        first = self._is_armed_for(self.options.habit)
+        self._snapped(self.options.habit).touch()
         return first
 
 

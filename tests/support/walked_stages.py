@@ -80,8 +80,8 @@ class TrappedTrack(Trap, Track):
         return super().process(batch)
 
     def _raise_once(self, seq: int) -> None:
-        if seq in self.options.raises_at and self._first(f"raise-{seq}"):
-            self._mark(f"raise-{seq}").touch()
+        if seq in self.options.raises_at and self._is_armed_for(f"raise-{seq}"):
+            self._snapped(f"raise-{seq}").touch()
             raise ValueError(f"a trap at {seq}")
 
 
