@@ -12,6 +12,7 @@ exp(-LEAST^2 / 2) for each of the words that could count (W. Hoeffding, 1963), w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -91,23 +92,23 @@ def read_mark(path: Path, most_frames: int = MOST_FRAMES) -> Found | None:
     Looks at a few frames in each of some places first, then at its beginning, frame by frame.
     Raises InputError for what is no video, or cannot be read.
     """
-    found = None
-    with open_input(str(path)) as container:
-        if not container.streams.video:
-            raise InputError(f"{str(path)!r} has no picture stream", cure="give a video file")
-        try:
-            for pictures in (_here_and_there(container), _from_the_start(container)):
-                reader = Reader()
-                for picture in pictures:
+    damage, frames = None, 0
+    for pictures_of in (_here_and_there, _from_the_start):
+        reader = Reader()
+        with open_input(str(path)) as container:
+            if not container.streams.video:
+                raise InputError(f"{str(path)!r} has no picture stream", cure="give a video file")
+            try:
+                for picture in islice(pictures_of(container), most_frames):
                     reader.add(_upright_luma(picture))
-                    if reader.frames >= most_frames:
-                        break
-                found = reader.read()
-                if found is not None:
-                    break
-        except av.FFmpegError as error:
-            raise explain_read(str(path), error) from error
-    return found
+            except av.FFmpegError as error:  # what was read so far may do
+                damage = error
+        if found := reader.read():
+            return found
+        frames += reader.frames
+    if damage is not None and not frames:
+        raise explain_read(str(path), damage) from damage
+    return None
 
 
 def _here_and_there(container: InputContainer) -> Iterator[av.VideoFrame]:
@@ -123,7 +124,7 @@ def _here_and_there(container: InputContainer) -> Iterator[av.VideoFrame]:
             container.seek(start + length * place // _PLACES)
         except av.FFmpegError:
             return
-        for _, picture in zip(range(_AT_A_PLACE), container.decode(stream), strict=False):
+        for picture in islice(container.decode(stream), _AT_A_PLACE):
             if picture.pts in seen:
                 break
             seen.add(picture.pts)
@@ -131,10 +132,7 @@ def _here_and_there(container: InputContainer) -> Iterator[av.VideoFrame]:
 
 
 def _from_the_start(container: InputContainer) -> Iterator[av.VideoFrame]:
-    try:
-        container.seek(container.start_time or 0)
-    except av.FFmpegError:
-        return
+    """Every frame, in a file that was just opened: some containers cannot go back to its start."""
     yield from container.decode(container.streams.video[0])
 
 

@@ -56,6 +56,19 @@ def test_any_third_has_it(tmp_path: Path, stored: list[Luma]) -> None:
     assert read_mark(tmp_path / "third.mkv", most_frames=1) is not None
 
 
+@pytest.mark.parametrize("suffix", ["mkv", "ts", "flv", "avi", "mov"])
+def test_every_container_and_a_damaged_file_are_read(
+    tmp_path: Path, stored: list[Luma], suffix: str
+) -> None:
+    path = marking.encode(tmp_path / f"out.{suffix}", stored, 20)
+    found = read_mark(path)
+    assert found is not None
+    assert found.run_id == RUN
+    if suffix in ("mkv", "ts"):
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        assert read_mark(path) is not None
+
+
 @pytest.mark.parametrize("rotation", [0, 90, 180, -90])
 def test_a_turned_picture_is_read_upright(views: list[Luma], rotation: int, tmp_path: Path) -> None:
     """Both as it is stored, with the turn in the container, and turned for good."""
