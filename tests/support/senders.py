@@ -67,6 +67,20 @@ def wait_for_port(port: int, seconds: float = 10.0) -> None:
             return
 
 
+def wait_for_listener(url: str) -> None:
+    """Wait until somebody listens at an address, if it is one where somebody can."""
+    until = time.monotonic() + 20
+    address = url.partition("://")[2].partition("/")[0].partition("?")[0]
+    port = address.rpartition(":")[2]
+    while (
+        "://" in url
+        and not url.startswith("udp")
+        and time.monotonic() < until
+        and not _listens(int(port))
+    ):
+        time.sleep(0.05)  # nothing else tells
+
+
 def send(
     url: str,
     container: str,
@@ -134,16 +148,7 @@ def _hum(played: int) -> AudioFrame:
 
 def _connected(url: str, container: str, options: dict[str, str]) -> OutputContainer:
     """The output, once somebody listens: FFmpeg connects when the header is written."""
-    until = time.monotonic() + 20
-    address = url.partition("://")[2].partition("/")[0].partition("?")[0]
-    port = address.rpartition(":")[2]
-    while (
-        "://" in url
-        and not url.startswith("udp")
-        and time.monotonic() < until
-        and not _listens(int(port))
-    ):
-        time.sleep(0.05)  # nothing else tells
+    wait_for_listener(url)
     return av.open(url, "w", format=container, options=options)
 
 
