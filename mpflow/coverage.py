@@ -27,9 +27,10 @@ def cover_warning(spec: PipelineSpec, ledger: LedgerSummary) -> str:
     """A sentence on what a pipeline covered of what it found; empty where there is no doubt."""
     if not ledger.frames:
         return ""  # where nothing came out, that is not why
+    people = next((s.options["people"] for s in spec.stages if "people" in s.options), "")
     if not ledger.faces:
-        return "no face was found in any frame: nothing was covered" if spec.privacy else ""
-    people = next((s.options["people"] for s in spec.stages if "people" in s.options), "all")
+        lost = "no face was found in any frame" if spec.privacy else ""
+        return f"{lost}: nothing was covered" if lost and people else lost
     if people == "unswapped":
         none_made = ledger.covered and not ledger.open
         return "no face was made: every face was covered" if none_made else ""

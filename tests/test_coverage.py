@@ -62,6 +62,14 @@ def test_a_swap_that_covers_the_others_is_warned_of_where_it_made_no_face(
     assert says in told
 
 
+def test_a_swap_that_covers_nobody_says_only_that_nobody_was_there() -> None:
+    spec = resolve("swap").spec
+    assert cover_warning(spec, LedgerSummary(frames=9, delivered=9)) == (
+        "no face was found in any frame"
+    )
+    assert not cover_warning(spec, LedgerSummary(frames=9, delivered=9, faces=9))
+
+
 def test_a_pipeline_that_covers_nothing_is_not_warned_of() -> None:
     spec = resolve("detect-only").spec
     assert not cover_warning(spec, LedgerSummary(frames=9, delivered=9))
