@@ -38,6 +38,7 @@ bench: $(VENV)/.for-bench
 	$(BIN)/python bench/bench_live.py --out bench/results/live.json
 	$(BIN)/python bench/bench_privacy.py $(if $(DEFACE),--deface "$(DEFACE)") --out bench/results/privacy.json
 	$(BIN)/python bench/bench_landmarks.py --out bench/results/landmarks.json
+	$(BIN)/python bench/bench_swap.py --out bench/results/swap.json
 
 clean:
 	rm -rf "$(VENV)" demo build dist *.egg-info

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -22,15 +23,18 @@ from mpflow.tokens import Token
 
 @dataclass
 class Serial:
-    """What was seen: seconds of the whole job, and from each frame's arrival to its output."""
+    """What was seen: seconds of the whole job, and from each frame's arrival to its output; and
+    the CPU time of each stage, with all its threads."""
 
     wall: float = 0.0
     latencies: list[float] = field(default_factory=list)
+    cpu: Counter[str] = field(default_factory=Counter)
 
 
-def run_serial(spec: PipelineSpec, job: JobSpec, *, jobs: int = 1) -> Serial:
-    """Run a job so many times with stages that stay open; the last time counts."""
-    cores = len(os.sched_getaffinity(0))
+def run_serial(spec: PipelineSpec, job: JobSpec, *, jobs: int = 1, threads: int = 0) -> Serial:
+    """Run a job so many times with stages that stay open; the last time counts. Each stage may use
+    so many ``threads``, or all cores."""
+    cores = threads or len(os.sched_getaffinity(0))
     stages = [build(each, StageContext(each.name, threads=cores)) for each in spec.stages]
     for stage in stages:
         stage.open()
@@ -50,28 +54,40 @@ def _job(stages: Sequence[AnyStage], names: Sequence[str], spec: JobSpec) -> Ser
     job = Job(spec, source.probe(spec))
     for stage in stages:
         stage.begin(job)
-    slots = [_slot(job.media.video) for _ in range(sink.holds + 2)]
-    looked_for = time.monotonic_ns()
+    beside = sum(stage.side_bytes for stage in middle if isinstance(stage, Stage))
+    slots = [_slot(job.media.video, beside) for _ in range(sink.holds + 2)]
+    looked_for, used = time.monotonic_ns(), time.process_time()
+
+    def count(name: str) -> None:
+        nonlocal used
+        before, used = used, time.process_time()
+        seen.cpu[name] += used - before
+
     for number, picture in enumerate(source.pictures()):
         born = looked_for if picture.arrived is None else picture.arrived
         slot = slots[number % len(slots)]
         token = _token(number, picture, names)
         picture.fill(slot.frame())
-        for stage in middle:
+        count(names[0])
+        for name, stage in zip(names[1:], middle, strict=False):
             assert isinstance(stage, Stage)
             (token,) = stage.process([Work(token, slot.frame(journaled=stage.changes_pixels))])
+            count(name)
         sink.write(token, slot.frame())
+        count(names[-1])
         slot.journal.clear()
         looked_for = time.monotonic_ns()
         seen.latencies.append((looked_for - born) / 1e9)
     source.end()
     sink.finish(complete=True)
+    count(names[-1])
     seen.wall = time.monotonic() - began
     return seen
 
 
-def _slot(video: VideoInfo) -> MemorySlot:
-    return MemorySlot.of(video.pixel_format, video.width, video.height, Colour.from_tags(video))
+def _slot(video: VideoInfo, beside: int) -> MemorySlot:
+    colour = Colour.from_tags(video)
+    return MemorySlot.of(video.pixel_format, video.width, video.height, colour, beside)
 
 
 def _token(number: int, picture: Picture, names: Sequence[str]) -> Token:
