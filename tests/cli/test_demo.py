@@ -115,6 +115,7 @@ def test_faces_of_the_demo_clip_stay_away_from_the_border(people: Path, yunet: Y
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_demo_covers_a_film_and_a_clip_of_several_faces_in_every_frame(
     mpflow: Command, here: Path, model_store: ModelStore, yunet: YuNet, centerface: CenterFace
 ) -> None:

@@ -159,7 +159,8 @@ def test_a_worker_killed_in_a_live_run_is_replaced_and_the_rest_flows_on(
     tmp_path: Path, name: str
 ) -> None:
     marks = marks_in(tmp_path)
-    killed: dict[str, Any] = {"habit": "kill", "at": [60], "once": marks}
+    at = [60, 90, 120]  # on a loaded machine some frames are shed before they get there
+    killed: dict[str, Any] = {"habit": "kill", "at": at, "once": marks}
     spec = pipeline_of(
         tmp_path,
         live("Camera", frames=200, fps=100, **(killed if name == "camera" else {})),
@@ -169,7 +170,7 @@ def test_a_worker_killed_in_a_live_run_is_replaced_and_the_rest_flows_on(
         live=True,
     )
     report, rows = run(spec, live_job(tmp_path))
-    assert report.restarts == 1
+    assert 1 <= report.restarts <= len(at)
     shown = [row["seq"] for row in rows]
     assert shown == sorted(set(shown))
     assert shown[-1] == report.frames_read - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 import time
@@ -38,7 +39,8 @@ def test_a_sender_that_begins_anew_as_another_stream_is_connected_again(
                 next(pictures)
     assert all(a < b for a, b in pairwise(receiving.stamps))
     assert receiving.counts["reconnects"] == 1
-    assert len(receiving.alerts) == 1 and "came for 1.5 s" in receiving.alerts[0]
+    (alert,) = receiving.alerts
+    assert re.search(r"came for (1\.[5-9]|[2-9]|\d\d)", alert), alert
 
 
 def test_a_picture_that_stays_away_while_sound_comes_is_a_loss_for_good() -> None:

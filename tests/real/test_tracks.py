@@ -31,6 +31,7 @@ def test_the_man_on_the_phone_has_one_number(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_man_who_talks_for_three_minutes_has_one_number(
     model_store: ModelStore, tmp_path: Path
 ) -> None:
