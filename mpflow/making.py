@@ -58,14 +58,16 @@ def say_made(
         )
 
 
-def require_marked(preset: str, stages: Sequence[StageSpec]) -> None:
-    """Raise ConfigError where a video gets faces that were made, and nothing marks it behind them.
+def require_marked(preset: str, stages: Sequence[StageSpec], *, taken: bool = False) -> None:
+    """Raise ConfigError where faces that were made leave, and nothing marks the picture before.
 
-    A sink that writes no video, and so says nothing of itself, needs no mark.
+    A sink by which nothing of the picture leaves needs no mark, unless its frames are ``taken`` in
+    its place by whoever runs the pipeline.
     """
     classes = [stage_class(stage.target) for stage in stages]
     makers = [n for n, stage in enumerate(stages) if _making(stage.target, stage.options)]
-    if not makers or not classes[-1].made_option:
+    shown = taken or getattr(classes[-1], "shows_pixels", True)
+    if not makers or not shown:
         return
     if not any(getattr(cls, "marks_faces", False) for cls in classes[makers[-1] + 1 :]):
         raise ConfigError(

@@ -32,6 +32,7 @@ from mpflow.jobs.ending import conclude
 from mpflow.jobs.folders import folders_for
 from mpflow.jobs.live import LiveRequest, check_live, check_on_line, plan_live
 from mpflow.jobs.sidecar import has_sidecar
+from mpflow.making import require_marked
 from mpflow.metrics import Meter
 from mpflow.orders import Orders, Task
 from mpflow.report import Report
@@ -74,6 +75,7 @@ class Pipeline:
         if spec.output:
             raise ConfigError("a Pipeline has no output", cure="leave output= out, or use run()")
         resolved = _resolve(spec)
+        require_marked(resolved.preset, resolved.stages, taken=True)
         self._spec = msgspec.structs.replace(resolved, stages=(*resolved.stages[:-1], CALLER))
         self._log_file = str(spec.log_file)
         self._job = _without_output(spec, live=resolved.live)

@@ -317,6 +317,10 @@ class Sink(_Base[O_co]):
     suffix: ClassVar[str] = ""
     within: ClassVar[str] = ""
 
+    shows_pixels: ClassVar[bool] = True
+    """Whether anything of the pictures leaves by it; where faces are made, they have to be marked
+    before."""
+
     private_options: ClassVar[Mapping[str, Any]] = {}
     """What a private preset sets unless it says otherwise, so that nothing else leaves."""
 

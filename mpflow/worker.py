@@ -193,8 +193,11 @@ class Worker:
                 if stage.remembers:
                     known = Tail() if task.rules.live else AnalysisLog(log)
                     memory = Memory(desk.name, known, whole=task.job.analysed)
-                heed = Heed(desk, stage, task.rules, self._tuning)
-                StageRunner(desk, stage, job, task.rules, memory, self._batching, heed).run()
+                rules = task.rules
+                if stage.marks_faces and rules.on_failure == "pass":
+                    rules = msgspec.structs.replace(rules, on_failure="mask")
+                heed = Heed(desk, stage, rules, self._tuning)
+                StageRunner(desk, stage, job, rules, memory, self._batching, heed).run()
             case Sink():
                 parts = _parts_of(stage, task.job)
                 kept = name_in_parts(task.job, ANALYSIS)

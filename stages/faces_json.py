@@ -41,6 +41,7 @@ class FacesJson(Sink[FacesJsonOptions]):
 
     Options: ClassVar[type[Options]] = FacesJsonOptions
     suffix: ClassVar[str] = ".jsonl"
+    shows_pixels = False
     advice = "a faster disk would help"
     restartable = True
     needs = ("faces",)

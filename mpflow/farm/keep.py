@@ -57,6 +57,7 @@ class Keep(Sink[Options]):
     """Notes how far the analysis log goes that is kept beside it."""
 
     Options: ClassVar[type[Options]] = Options
+    shows_pixels = False
     restartable = True
     _done = Analysed()
 

@@ -63,6 +63,21 @@ def test_a_frame_that_is_given_up_is_passed_or_left_out_as_asked(
     assert result.report.alerts["quarantine"] == 1
 
 
+@pytest.mark.parametrize("habit", ["raise", "kill"])
+def test_a_frame_that_cannot_be_marked_is_covered_where_others_would_be_passed(
+    tmp_path: Path, habit: str
+) -> None:
+    marking = trap("Stamp", habit=habit, at=[5])
+    spec = pipeline_of(
+        tmp_path, trap("Read", frames=FRAMES), marking, trap("Rows"), on_failure="pass", retries=0
+    )
+    result = run_once(spec, job := job_in(tmp_path))
+    assert result.error is None
+    lines = lines_of(job)
+    assert [line["state"] for line in lines] == ["live"] * 5 + ["masked"] + ["live"] * 18
+    assert lines[5]["crc"] == BLACK
+
+
 def test_a_run_that_may_not_give_up_a_frame_ends_with_how_its_workers_died(tmp_path: Path) -> None:
     with nothing_left(tmp_path, but=[*LEFT, "out.partial.jsonl"]):
         result = run_once(

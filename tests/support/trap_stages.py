@@ -204,6 +204,12 @@ class Paint(Trap, Stage[PaintOptions]):
                 plane[...] = plane * 3 + 7
 
 
+class Stamp(Paint):
+    """Paint as a stage that marks made faces."""
+
+    marks_faces = True
+
+
 class FollowOptions(TrapOptions, frozen=True):
     """How many frames are looked ahead."""
 
