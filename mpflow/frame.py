@@ -217,19 +217,24 @@ class Frame:
         """Keep arrays beside the picture: for each name one array a face, or None.
 
         Returns the faces with the arrays' places in their ``refs``. A stage says in
-        ``side_bytes`` how much it may keep; where that is used up, a face goes without. Call it
-        once, with all faces of the token.
+        ``side_bytes`` how much it may keep; where there is no room for all arrays of a face, it
+        keeps the refs it had. Call it once, with all faces of the token.
         """
         area = self._beside(writable=True)
         free = side.behind(area, (at for face in faces for at in face.refs.values()))
         attached = []
         for number, face in enumerate(faces):
-            refs = dict(face.refs)
+            refs, end = dict(face.refs), free
             for name, rows in arrays.items():
                 array = rows[number]
-                if array is None or (end := side.write(area, free, array)) is None:
+                if array is None:
                     continue
-                refs[name], free = free, end
+                at, room = end, side.write(area, end, array)
+                if room is None:
+                    refs, end = dict(face.refs), free  # of what belongs together, all or nothing
+                    break
+                refs[name], end = at, room
+            free = end
             attached.append(replace(face, refs=refs))
         return tuple(attached)
 

@@ -117,7 +117,8 @@ class Blend(Stage[BlendOptions]):
         return hiding
 
     def _laid(self, frame: Frame, token: Token) -> Token:
-        """The frame's card once its made faces are in the picture; each of them is marked."""
+        """The frame's card once its made faces are in the picture; those that hide the face which
+        was there are marked."""
         from mpflow.swapping.beside import swaps
         from mpflow.swapping.contract import LAID, SWAP
 
@@ -128,11 +129,13 @@ class Blend(Stage[BlendOptions]):
             self._composed(frame, swap, masks, time)
             for swap, *masks in zip(found, *hidden, strict=True)
         ]
-        regions = frame.edit([each.extent for each in composed])
-        for each, region in zip(composed, regions, strict=True):
+        regions = frame.edit([each.extent for each, _ in composed])
+        for (each, _), region in zip(composed, regions, strict=True):
             if region.planes:
                 frame.put_bgr(region.box, *each.patch(region.box))
-        laid = {id(swap.face) for swap, each in zip(found, composed, strict=True) if each.shows}
+        laid = {
+            id(swap.face) for swap, (_, is_hidden) in zip(found, composed, strict=True) if is_hidden
+        }
         faces = [
             replace(face, refs={**face.refs, LAID: face.refs[SWAP]}) if id(face) in laid else face
             for face in token.faces
@@ -141,13 +144,13 @@ class Blend(Stage[BlendOptions]):
 
     def _composed(
         self, frame: Frame, swap: Swap, masks: Sequence[Picture | None], time: float
-    ) -> Composed:
-        """What is laid over a face."""
+    ) -> tuple[Composed, bool]:
+        """What is laid over a face, and whether the face is hidden by it."""
         from mpflow.models.warp import warped
         from mpflow.swapping.beside import outline
         from mpflow.swapping.compose import compose
         from mpflow.swapping.contract import Made
-        from mpflow.swapping.laying import Composed, within
+        from mpflow.swapping.laying import Composed, hides, within
         from mpflow.swapping.masks import least
 
         mesh = outline(frame, swap) if self.options.shape == "mesh" else None
@@ -156,7 +159,8 @@ class Blend(Stage[BlendOptions]):
         crop = warped(frame, swap.matrix, (swap.side, swap.side), repeat_edge=True)
         memory = self._tracks.of(swap.face.track, time)
         picture, weight = compose(crop, made, self._blending, memory, time)
-        return Composed(picture, weight, swap.matrix)
+        face = swap.made.mask if mesh is None else mesh
+        return Composed(picture, weight, swap.matrix), hides(weight, face)
 
 
 def _width(face: Face) -> float:

@@ -166,7 +166,6 @@ class Enhance(Stage[EnhanceOptions]):
         mark = np.ones(1, np.uint8)
         own = [each and SWAP not in face.refs for face, each in zip(token.faces, rows, strict=True)]
         arrays: dict[str, list[Any]] = {
-            # first: where there is no room for it, none is left for the face either
             UNSWAPPED: [mark if each else None for each in own],
             MATRIX: [each and each.matrix for each in rows],
             MASK: [each and each.mask for each in rows],

@@ -68,6 +68,16 @@ def test_where_there_is_no_room_a_face_goes_without() -> None:
     assert ["mesh" in face.refs for face in faces] == [True, True, False]
 
 
+def test_of_several_arrays_a_face_gets_all_or_keeps_what_it_had() -> None:
+    small = MESH[:10]
+    room = side.bytes_for(MESH.shape, MESH.dtype) + 2 * side.bytes_for(small.shape, small.dtype)
+    frame = frame_with(room)
+    had = frame.attach(FACES[:1], {"mesh": [MESH], "mark": [small]})
+    (kept,) = frame.attach(had, {"mark": [small + 7], "mesh": [MESH]})
+    assert kept.refs == had[0].refs
+    assert np.array_equal(frame.attached(kept, "mark"), small)
+
+
 def test_a_frame_without_room_beside_it_keeps_nothing() -> None:
     assert frame_with(0).attach(FACES, {"mesh": [MESH] * 3}) == FACES
 

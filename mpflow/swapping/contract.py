@@ -27,10 +27,11 @@ SWAP, MATRIX, MASK = "swap", "swap.matrix", "swap.mask"
 the frame to it, float32 [2, 3]; and how much of each pixel is good, uint8 [s, s]."""
 
 LAID = "laid"
-"""The place of a made face again, on a face over which it was laid."""
+"""The place of a made face again, on a face that it hides now."""
 
 UNSWAPPED = "unswapped"
-"""Beside a face that has a ``swap`` though nobody swapped it: its own face, enhanced."""
+"""Beside a face that has a ``swap`` that does not hide it: its own, enhanced, or one
+through which its own is seen (towards the profile)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
