@@ -12,6 +12,7 @@ with less than it began with; where that does not help, the frame's card says so
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,7 +99,7 @@ class Swap(Stage[SwapOptions]):
         """A crop, its matrix and its mask for every face that gets another."""
         side = self._first.swapper.size
         each = bytes_for((side, side, 3), "u1") + bytes_for((side, side), "u1")
-        return self.options.faces * (each + bytes_for((2, 3), "f4"))
+        return self._most * (each + bytes_for((2, 3), "f4"))
 
     def open(self) -> None:
         """Read the photos and load the swapper; raises ConfigError for what is of no use."""
@@ -111,6 +112,7 @@ class Swap(Stage[SwapOptions]):
         from mpflow.swapping.sources import open_studio
 
         options, context = self.options, self.context
+        self._most = options.faces
         self._casting = casting(options.sources, options.map)
         check_model(options.model, options.size)
         self._threads = options.threads or context.threads
@@ -128,7 +130,7 @@ class Swap(Stage[SwapOptions]):
         self._seen: set[str] = set()
 
     def tune(self, options: Any) -> None:
-        """Go on with other options; crops are never larger than they were at the start."""
+        """Go on with other options; crops are never larger, nor more, than at the start."""
         from mpflow.models.store import ModelStore
 
         size, most = options.size, self._first.swapper.size
@@ -178,14 +180,14 @@ class Swap(Stage[SwapOptions]):
         for n in clear(faces, meshes):
             photos = self._casting.photos_for(faces[n].identity)
             share = share_of(faces[n].pose, self.options.fade)
-            if photos and share and len(parts) < self.options.faces:
+            if photos and share and len(parts) < min(self.options.faces, self._most):
                 target = self._cast.target(work.frame, faces[n], meshes[n])
                 parts.append(Part((at, n), photos, target, share))
         return parts
 
     def _given(self, work: Work, parts: Mapping[int, Part]) -> Token:
         """The frame's card with what was made for its faces."""
-        from mpflow.swapping.contract import MASK, MATRIX, SWAP
+        from mpflow.swapping.contract import MASK, MATRIX, SWAP, UNSWAPPED
 
         token, faces = work.token, work.token.faces
         time = token.seq * _FRAME_S if token.time is None else token.time
@@ -199,7 +201,12 @@ class Swap(Stage[SwapOptions]):
             MASK: [row.made.mask if row and row.made else None for row in rows],
             SWAP: [row.made.picture if row and row.made else None for row in rows],  # all is there
         }
-        return token.with_faces(work.frame.attach(faces, arrays))
+        given = list(work.frame.attach(faces, arrays))
+        for n, part in parts.items():
+            if part.share < 1 and SWAP in given[n].refs:  # the own face is seen through it
+                refs = {**given[n].refs, UNSWAPPED: given[n].refs[SWAP]}
+                given[n] = replace(given[n], refs=refs)
+        return token.with_faces(given)
 
     def _looked_at(self, work: Work, face: Face, part: Part, time: float) -> float | None:
         """How like its source the made face is, if it is time to look; it is made again where it

@@ -123,12 +123,24 @@ def test_the_largest_faces_go_first_where_they_are_many(bench: Bench) -> None:
     assert [SWAP in each.refs for each in token.faces] == [False, True, True]
 
 
+def test_there_are_never_more_made_faces_than_there_was_room_for_at_the_start(bench: Bench) -> None:
+    stage = bench.open(sources=["red.jpg"], faces=1)
+    room = stage.side_bytes
+    stage.tune(replace_option(stage.options, faces=2))
+    (token,), _ = process(stage, [face(0), face(120)])
+    assert sum(SWAP in each.refs for each in token.faces) == 1
+    assert stage.side_bytes == room
+
+
 def test_towards_the_profile_less_is_seen_and_then_nothing(bench: Bench) -> None:
     stage = bench.open(sources=["red.jpg"], fade=[50, 70])
-    seen = []
+    seen, own = [], []
     for yaw in (49.0, -60.0, 71.0):
         (token,), (frame,) = process(stage, [face(pose=(yaw, 0.0, 0.0))])
         seen.append(colour(frame, token.faces[0]))
+        laid = replace(token.faces[0], refs={**token.faces[0].refs, LAID: 0})
+        own.append(covered(laid, "unswapped"))
+    assert own[:2] == [False, True]  # who is seen through it is covered
     red, half = list(COLOURS["red"]), seen[1]
     assert seen[0] == red
     assert seen[2] is None
