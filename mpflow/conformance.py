@@ -172,6 +172,8 @@ def _check_giver(spec: StageSpec, folder: Path, source: str, slots: int, workers
         "workers": workers,
     }
     stages = [_ours(Pattern), _ours(OneFace), entry] if is_stage else [entry]
+    if issubclass(cls, Stage) and cls.makes_faces:  # whose frames we take only marked, as anybody
+        stages.append({"stage": "mark"})
     preset = _preset(folder, [*stages, _ours(Nothing)], slots)
     with Pipeline(RunSpec(source, preset=preset)) as pipeline:
         for number in range(1, ROUNDS + 1):

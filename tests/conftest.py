@@ -16,7 +16,7 @@ os.environ["MPFLOW_TEST_FILL"] = "1"
 
 from mpflow.models.store import ModelStore
 
-USUAL_LIMIT_S = 120
+USUAL_LIMIT_S = 300
 
 # A shell that starts the tests in the background ignores these, and so would every process that
 # the tests start and stop with them.
